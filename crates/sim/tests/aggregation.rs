@@ -28,7 +28,7 @@ fn the_rate_is_that_of_the_link_with_a_queue_that_never_runs_empty() {
 #[test]
 fn the_airtime_is_in_the_round_trip_and_not_in_the_queue_delay() {
     // Video of few packets, alone: of 2 Mb/s at 200 frames per second a frame is 1250 B, one
-    // packet of 1316 B. It waits for nothing, and is on the air for 1316 · 8 / 40 Mb/s = 0.263 ms.
+    // packet of 1316 B. It finds an empty queue, and is on the air for 1316 · 8 / 40 Mb/s = 0.263 ms.
     let video = "\n[[app]]\ngroup = \"A\"\nrate = \"2mbit\"\nfps = 200\n";
     let text = ONE.replace("cc = \"cubic\"", "cc = \"cubic\"\nflows = 0") + video;
     let found = summary(&text, &["link.aggregation=4ms"]);
@@ -40,9 +40,9 @@ fn the_airtime_is_in_the_round_trip_and_not_in_the_queue_delay() {
 
 #[test]
 fn a_step_that_an_aggregate_exceeds_costs_throughput_where_a_flow_sends_in_bursts() {
-    // While an aggregate of 4 ms is on the air what comes waits up to 4 ms, beyond the step of
-    // 1 ms. DCTCP that does not pace brings whole aggregates back as bursts, which are marked on a
-    // link that is not full. Prague paces: with less than the link can carry, less waits for the
+    // While an aggregate of 4 ms is on the air, arriving packets wait for up to 4 ms, longer than the
+    // step of 1 ms. DCTCP does not pace: whole aggregates return as bursts. The step marks them on a
+    // link that is not full. Prague paces. Its rate is below the link's, so fewer packets wait for the
     // next aggregate, until aggregates are shorter than the step.
     let run = |cc: &str, airtime: &str| {
         let set = [
@@ -58,7 +58,7 @@ fn a_step_that_an_aggregate_exceeds_costs_throughput_where_a_flow_sends_in_burst
     assert!(smooth > 0.99 && bursty < 0.90, "{smooth} {bursty}");
     let [smooth, bursty] = ["0s", "4ms"].map(|airtime| used("prague", airtime));
     assert!(smooth > 0.99 && bursty > 0.99, "{smooth} {bursty}");
-    // The airtime is in Prague's round trip: 20 ms and a queue of 1 ms, and an aggregate more.
+    // Prague's RTT includes the airtime: 20 ms, a queue of 1 ms, and an aggregate.
     let [smooth, bursty] =
         ["0s", "4ms"].map(|airtime| run("prague", airtime).groups[0].rtt_ms.unwrap());
     assert!((0.5..4.0).contains(&(bursty - smooth)), "{smooth} {bursty}");

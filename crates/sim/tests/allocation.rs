@@ -2,7 +2,7 @@
 
 use l4s_scenario::bundled;
 
-/// Packets, allocations and peak memory of the first run of `one-against-one` over so many
+/// Packets, allocations and peak memory of the first run of `one-against-one` over this number of
 /// seconds, with this congestion control against Cubic.
 fn cost(cc: &str, seconds: u32) -> (u64, u64, u64) {
     let set = [format!("duration={seconds}s"), "warmup=1s".to_owned(), format!("group.A.cc={cc}")];
@@ -20,7 +20,7 @@ fn no_allocation_per_packet() {
         let (few, before, small) = cost(cc, 5);
         let (many, after, large) = cost(cc, 50);
         assert!(many > few + 140_000, "{cc}: {few} {many}");
-        // Queues grow to their longest and stay there: a handful of times, whatever the time.
+        // Queues grow to their maximum once: a few allocations, for any duration.
         assert!(after <= before + 20, "{cc}: {before} then {after} allocations");
         assert!(large <= small * 2, "{cc}: {small} then {large} B at most");
     }
@@ -45,9 +45,9 @@ fn cost_of_downloads(seconds: u32) -> (u64, u64) {
 fn memory_follows_how_many_downloads_there_are_at_a_time() {
     let (few, small) = cost_of_downloads(5);
     let (many, large) = cost_of_downloads(100);
-    // 100,000 downloads, of which some thirty at a time.
+    // 100,000 downloads, some thirty of them at a time.
     assert!(large <= small * 2 && large < 300_000, "{small} then {large} B at most");
-    // Each allocates for what it has in flight, not for each packet: 14 segments and their
+    // Each allocates for its packets in flight, not for each packet: 14 segments and their
     // acknowledgements.
     assert!((many - few) / 95_000 <= 4, "{few} then {many} allocations");
 }

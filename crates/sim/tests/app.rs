@@ -1,4 +1,4 @@
-//! Applications: what they write, how long each frame takes, and what their windows do.
+//! Applications: the data that they write, the delay of each frame, and the windows of their flows.
 
 use l4s_cc::{Config, cubic, reno};
 use l4s_measure::{AppSummary, EngineSummary, Origin, Recorder, RunRecord};
@@ -32,7 +32,7 @@ fn app(scenario: &Scenario) -> AppSummary {
     record(scenario).summary.groups[0].app.clone().expect("there is an application")
 }
 
-/// What a flow's window was, sampled each millisecond, and the frames.
+/// The window of a flow, sampled each millisecond, and the frames.
 #[derive(Default, PartialEq, Debug)]
 struct Seen {
     windows: Vec<(Time, u32)>,
@@ -60,9 +60,9 @@ fn seen(scenario: &Scenario) -> Seen {
 #[test]
 fn a_frame_takes_as_long_as_the_link_takes_for_what_is_before_its_last_segment() {
     // 8 full segments of 1448 B, 100 or 50 times per second: they fit into the initial window. The
-    // last one starts when seven of 1514 B are through, 7 · 302.8 us, and arrives then. Neither
-    // the rate of the application nor the round trip, which is all on the way back, is in it. From
-    // 1 ms on, so that no frame falls on the end of the run.
+    // last one starts after seven of 1514 B are sent, 7 · 302.8 us, and arrives at once. The delay
+    // includes neither the rate of the application nor the RTT, which is all on the reverse path. The
+    // start is at 1 ms, so that no frame is at the end of the run.
     for (rate, fps, rtt) in
         [(9_267_200, 100, "5ms"), (4_633_600, 50, "5ms"), (4_633_600, 50, "50ms")]
     {
@@ -84,7 +84,7 @@ fn an_application_gets_the_rate_that_it_writes_and_no_more() {
     for cc in ["reno", "cubic", "dctcp", "prague"] {
         let found = app(&alone(cc, "10ms", "rate = \"4mbit\"\nfps = 30"));
         // 16,667 B in 12 segments with 52 B of header each, or 64 B with the AccECN option, 30 times per
-        // second: 4.15 Mb/s of IP. What the end of the warm-up cuts is one frame of 300 at most.
+        // second: 4.15 Mb/s of IP. The end of the warm-up cuts one frame of 300 at most.
         let header = if cc == "prague" { 64 } else { 52 };
         let expected = f64::from(16_667 + 12 * header) * 8.0 * 30.0;
         assert!((found.rate_bps / expected - 1.0).abs() < 0.004, "{cc}: {}", found.rate_bps);
@@ -94,8 +94,8 @@ fn an_application_gets_the_rate_that_it_writes_and_no_more() {
 
 #[test]
 fn the_window_of_a_flow_that_limits_itself_does_not_grow() {
-    // Of 8 segments in flight no more than twice that is a window (RFC 7661 §4.1): slow start
-    // stops at 16 where the link would take more, and stays there for 12 s.
+    // With 8 segments in flight the window is at most twice that (RFC 7661 §4.1). Slow start stops
+    // at 16, although the link would carry more, and the window stays there for 12 s.
     for cc in ["reno", "cubic", "dctcp"] {
         let scenario = alone(cc, "20ms", "rate = \"2780160bit\"\nfps = 30");
         let most = seen(&scenario).windows.iter().map(|(_, cwnd)| *cwnd).max();
@@ -121,8 +121,8 @@ fn the_window_of_a_flow_that_limits_itself_grows_as_far_as_the_draft_allows() {
 
 #[test]
 fn a_window_is_halved_for_each_timeout_without_anything_to_send() {
-    // A frame of 200 segments every second: slow start takes its window to some hundred. The
-    // frame is through after some 250 ms, and the pause that is left is two to three timeouts of
+    // A frame of 200 segments every second: slow start increases its window to some hundred. The
+    // frame has arrived after some 250 ms, and the rest is a pause of two to three timeouts of
     // 50 + 200 ms.
     let scenario = alone("reno", "50ms", "rate = \"2316800bit\"\nfps = 1");
     let seen = seen(&scenario);
@@ -132,7 +132,7 @@ fn a_window_is_halved_for_each_timeout_without_anything_to_send() {
     for second in &written[1..] {
         let before = window(*second);
         let after = window(*second + Duration::from_millis(2));
-        // One halving for each whole timeout; none below the initial window.
+        // The window is halved for each whole timeout, but not below the initial window.
         let halved = [before / 4, before / 8].map(|cwnd| cwnd.max(10));
         assert!(before > 80 && halved.contains(&after), "{before} to {after}");
     }
@@ -140,7 +140,7 @@ fn a_window_is_halved_for_each_timeout_without_anything_to_send() {
 
 #[test]
 fn an_application_that_adapts_skips_frames_instead_of_letting_them_wait() {
-    // 4 Mb/s of video through 2 Mb/s: at most half of the frames get through.
+    // 4 Mb/s of video through 2 Mb/s: at most half of the frames are delivered.
     let text = |adapt: bool| {
         format!(
             "duration = \"30s\"\nwarmup = \"5s\"\nlink.rate = \"2mbit\"\naqm = \"codel\"\n\
@@ -149,9 +149,9 @@ fn an_application_that_adapts_skips_frames_instead_of_letting_them_wait() {
         )
     };
     let [patient, adapting] = [false, true].map(|adapt| app(&scenario(&text(adapt))));
-    // 750 frames in 25 s. 2 Mb/s carry 14.4 of 17,459 B per second with Ethernet: 358. Who does not
-    // adapt fills the send buffer at 15.6 frames per second: 161 frames of 26,112 B of memory are
-    // 4 MiB, after 10.3 s. In the 19.7 s that are left so many are skipped: 307.
+    // 750 frames in 25 s. 2 Mb/s carry 14.4 frames of 17,459 B per second with Ethernet: 358. Without
+    // adaptation the send buffer fills at 15.6 frames per second: 161 frames of 26,112 B of memory are
+    // 4 MiB, after 10.3 s. In the remaining 19.7 s 307 frames are skipped.
     assert_eq!(patient.written + patient.skipped, 750);
     assert!((300..=315).contains(&patient.skipped), "{patient:?}");
     assert!((300..=359).contains(&patient.delivered), "{patient:?}");
@@ -174,7 +174,7 @@ fn applications_are_none_of_the_long_flows() {
     let record = record(&scenario(text));
     let [a, b, _] = record.summary.groups.as_slice() else { panic!("three of them") };
     assert_eq!((a.flows, b.flows, &b.app), (1, 1, &None));
-    // Flow 0 and 1 are long, 2 is UDP, 3 and 4 are applications, then come downloads.
+    // Flows 0 and 1 are long, 2 is UDP, 3 and 4 are applications; downloads follow.
     let rows = |from, to| record.flows.iter().filter(move |row| (from..to).contains(&row.flow));
     assert!(rows(3, 5).all(|row| row.group == "A" && row.size.is_none() && row.end_s.is_none()));
     assert!(rows(5, u32::MAX).all(|row| row.group == "B" && row.size == Some(10_000)));
@@ -183,7 +183,7 @@ fn applications_are_none_of_the_long_flows() {
     assert_eq!(app.flows, 2);
     assert_eq!(app.rate_bps, bps(rows(3, 5).map(|row| row.bytes).sum()));
     assert_eq!(a.rate_per_flow_bps, Some(bps(rows(0, 1).map(|row| row.bytes).sum())));
-    // Two flows are to share 40 Mb/s; the application takes what it needs besides.
+    // An equal share is half of 40 Mb/s: the application's flow does not count.
     let share = a.rate_per_flow_bps.unwrap() * 2.0 / 40e6;
     assert!((a.normalized_rate.unwrap() - share).abs() < 1e-12);
     assert!((a.rate_bps - share * 20e6 - app.rate_bps).abs() < 1.0, "{a:?}");
@@ -201,11 +201,11 @@ fn frames_end_when_they_are_to_and_cameras_are_not_in_step() {
     for (flow, opens_ms) in [(0, 1000), (1, 1010), (2, 1020), (3, 1030)] {
         let written: Vec<Time> =
             of(flow).filter(|f| f.2 == FrameEvent::Written).map(|frame| frame.0).collect();
-        // The request is there after a round trip for the SYN and half of the next.
+        // The request arrives after a round trip for the SYN and half of the next.
         let first = Duration::from_millis(opens_ms + 20);
         assert!(written[0].since(Time::ZERO + first) < Duration::from_millis(1), "{written:?}");
         assert!(written.windows(2).all(|pair| pair[1].since(pair[0]) == Duration::from_millis(40)));
-        // Two seconds less the handshake and the offset of the camera hold 49 or 50 frames.
+        // Two seconds less the handshake and the offset of the camera have 49 or 50 frames.
         assert!((49..=50).contains(&written.len()), "{}", written.len());
         assert!(*written.last().unwrap() < Time::ZERO + Duration::from_secs(3));
         let delivered = of(flow).filter(|f| matches!(f.2, FrameEvent::Delivered(_))).count();
@@ -224,7 +224,7 @@ fn the_same_seed_gives_the_same_frames() {
     let scenario = scenario(text);
     assert_eq!(seen(&scenario), seen(&scenario));
     assert_eq!(record(&scenario), record(&scenario));
-    // An application draws nothing: downloads are the same without it.
+    // An application uses no random numbers, so downloads are the same without it.
     let starts = |scenario: &Scenario| {
         let record = record(scenario);
         let rows = record.flows.into_iter().filter(|row| row.size.is_some());

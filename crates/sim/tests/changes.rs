@@ -1,4 +1,4 @@
-//! What `[[at]]` says happens, and nothing else does.
+//! Only the changes in `[[at]]` take place.
 
 use l4s_aqm::Packet as _;
 use l4s_aqm::{DropCause, Queue};
@@ -16,7 +16,7 @@ fn scenario(text: &str) -> Scenario {
     plan.points[0].scenario.clone()
 }
 
-/// What was seen, by the second.
+/// Observations per second.
 #[derive(Default)]
 struct Seconds {
     now: Time,
@@ -35,7 +35,7 @@ struct Seconds {
 }
 
 impl Seconds {
-    /// Time never runs backwards.
+    /// Checks that time never runs backwards.
     fn clock(&mut self, now: Time) {
         assert!(now >= self.now, "{now} after {}", self.now);
         self.now = now;
@@ -84,7 +84,7 @@ fn run(scenario: &Scenario) -> Seconds {
     seconds
 }
 
-/// A flood of 60 Mb/s into 40 Mb/s for four seconds, and what changes.
+/// A flood of 60 Mb/s into 40 Mb/s for four seconds, with these changes.
 fn flood(aqm: &str, changes: &str) -> Scenario {
     scenario(&format!(
         "duration = \"4s\"\nwarmup = \"1s\"\nlink.rate = \"40mbit\"\nlink.buffer = \"2000p\"\n\
@@ -100,13 +100,13 @@ fn the_link_carries_what_its_rate_is_at_the_time() {
                    [[at]]\ntime = \"3s\"\nlink.rate = \"100mbit\"";
     let scenario = flood("fifo", changes);
     let seen = run(&scenario);
-    // In the last second first what waits, 2000 packets or 24.2 Mb, then what comes, 60.6 Mb with
-    // Ethernet: in all less than 100 Mb.
+    // The last second has first the queued packets, 2000 or 24.2 Mb, then the arriving ones, 60.6 Mb
+    // with Ethernet. In all that is less than 100 Mb.
     let expected = [40e6, 10e6, 20e6, 24.2e6 + 60.56e6];
     for (bits, expected) in seen.bits.iter().zip(expected) {
         assert!((*bits as f64 - expected).abs() < 3.0 * 1514.0 * 8.0, "{bits}, not {expected}");
     }
-    // Utilization is over what the link could carry, 10, 20 and 100 Mb in the three seconds.
+    // Utilization is relative to the capacity of the link: 10, 20 and 100 Mb in the three seconds.
     let mut recorder = Recorder::new(&scenario, Origin::default());
     l4s_sim::run(&scenario, &mut recorder);
     let link = recorder.finish(EngineSummary::default()).summary.link;
@@ -124,10 +124,10 @@ fn a_change_of_aqm_loses_no_packet_and_no_time_of_waiting() {
             let change = format!("[[at]]\ntime = \"2s\"\naqm = \"{after}\"");
             let scenario = flood(before, &change);
             let seen = run(&scenario);
-            // The last sample falls on the end of the run, before what else happens there.
+            // The last sample is at the end of the run, before other events of that instant.
             let left = seen.arrived - seen.departed - seen.dropped;
             assert!(left.abs_diff(seen.waiting) <= 20, "{what}: {left} {}", seen.waiting);
-            // Packets leave by the queues of the discipline that there is.
+            // Packets leave through the queues of the present discipline.
             let is_dual = |kind: &str| ["dualpi2", "curvy-red"].contains(&kind);
             for (now, queue, sojourn) in &seen.departures {
                 let late = *now > Time::ZERO + SECOND * 2;
@@ -135,7 +135,7 @@ fn a_change_of_aqm_loses_no_packet_and_no_time_of_waiting() {
                 if *now != Time::ZERO + SECOND * 2 {
                     assert_eq!(is_dual(kind), *queue != Queue::Q, "{what} at {now}");
                 }
-                // Nobody waited for longer than there was anyone to wait.
+                // No delay is longer than the time since the start.
                 assert!(*sojourn <= now.since(Time::ZERO), "{what}: {sojourn} at {now}");
             }
         }
@@ -144,7 +144,7 @@ fn a_change_of_aqm_loses_no_packet_and_no_time_of_waiting() {
 
 #[test]
 fn a_standing_queue_stands_on_in_the_new_discipline() {
-    // A full FIFO of 2000 packets is 605 ms of queue, and CoDel does not shorten it at once.
+    // A full FIFO of 2000 packets has 605 ms of delay, and CoDel does not shorten it at once.
     let seen = run(&flood("fifo", "[[at]]\ntime = \"2s\"\naqm = \"codel\""));
     let after = seen.departures.iter().find(|(now, ..)| *now > Time::ZERO + SECOND * 2);
     let (_, _, sojourn) = after.unwrap();
@@ -159,7 +159,8 @@ fn a_new_controller_starts_from_nothing_and_gets_to_work() {
         seen.base.iter().find(|(now, _)| *now == at).unwrap().1
     };
     assert_eq!((base(1, 900), base(2, 0)), (None, Some(0.0)));
-    // A third of all that comes must go: for who cannot be marked, two thirds are p'².
+    // A third of all packets must be dropped. These are two thirds of the half that cannot be marked, so
+    // p'² is 2/3.
     assert!(base(3, 900) > Some(0.5), "{:?}", base(3, 900));
     let late = seen.departures.iter().filter(|(now, ..)| *now > Time::ZERO + SECOND * 3);
     let longest = late.map(|(_, _, sojourn)| *sojourn).max().unwrap();
@@ -179,8 +180,8 @@ fn a_reroute_is_felt_by_what_sets_out_after_it() {
     let (first, second) = (Time::ZERO + SECOND * 10, Time::ZERO + SECOND * 20);
     let mut between = [0, 0];
     for (opened, took) in &seen.took {
-        // Two round trips, SYN and request, each over the path of the time at which it sets out,
-        // and 12 µs of transmission at most for each packet that one meets.
+        // Two round trips, SYN and request. Each has the path of its start, and at most 12 µs of
+        // transmission for each packet that it meets.
         let syn = if *opened < first || *opened >= second { 10 } else { 50 };
         let request = *opened + Duration::from_millis(syn);
         let answer = if request < first || request >= second { 10 } else { 50 };
@@ -192,15 +193,15 @@ fn a_reroute_is_felt_by_what_sets_out_after_it() {
         );
     }
     assert!(between[0] > 0, "some were under way");
-    // What is theoretical follows the path: on average little above 1 all the time.
+    // The theoretical time follows the path, so the mean ratio is always a little above 1.
     let mut recorder = Recorder::new(&scenario, Origin::default());
     l4s_sim::run(&scenario, &mut recorder);
     let summary = recorder.finish(EngineSummary::default()).summary;
     assert!(summary.completion[0].efficiency.mean < 1.01, "{:?}", summary.completion);
 }
 
-/// Acknowledgements that take the shorter path overtake; the flow goes on, and nothing is taken
-/// for lost because of it.
+/// Acknowledgements on the shorter path overtake others. The flow continues, and no segment counts as lost
+/// because of it.
 #[test]
 fn a_shorter_path_does_not_break_a_flow() {
     for cc in ["cubic", "dctcp", "prague"] {

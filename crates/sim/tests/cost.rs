@@ -1,4 +1,4 @@
-//! What a run takes of memory is counted in advance, and never too low.
+//! The memory of a run is estimated in advance, and the estimate is never too low.
 
 use l4s_model::Scenario;
 use l4s_scenario::{Plan, bundled};
@@ -7,7 +7,7 @@ use l4s_sim::cost::Cost;
 use l4s_units::{Duration, Time};
 use proptest::prelude::*;
 
-/// The most that a run has allocated at a time.
+/// The most bytes that a run has allocated at a time.
 fn measured(scenario: &Scenario) -> u64 {
     let info = allocation_counter::measure(|| {
         l4s_sim::run(scenario, &mut ());
@@ -56,7 +56,7 @@ fn group() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
-    /// A scenario of every kind of thing.
+    /// A scenario with every kind of table.
     fn any_scenario()(
         (ms, rate, discipline_, buffer_) in (200u32..3000, 1u32..300, discipline(), buffer()),
         burst in prop_oneof![Just(String::new()), (1u32..2000).prop_map(|kb| format!("burst = \"{kb}kb\"\n"))],
@@ -131,7 +131,7 @@ fn a_count_is_said_as_arithmetic_and_cannot_overflow() {
     assert!(Cost::of(&scenario(huge), None).bytes() > 1_000_000_000);
 }
 
-/// A run that is looked at for ever is held to its limits alone.
+/// Only the limits bound the estimate of a run without an end.
 #[test]
 fn a_run_without_an_end_takes_no_more_than_its_buffers() {
     let live = bundled::find("live").unwrap().plan(&[]).unwrap();

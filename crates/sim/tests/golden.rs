@@ -31,8 +31,8 @@ fn check(name: &str, set: &[&str]) {
     pinned(name, &golden(&summaries));
 }
 
-/// Compares what the detectors of Classic ECN said in the runs of a bundled scenario, each half
-/// second, with the series pinned: score in thousandths, deviation and depth in microseconds.
+/// Compares the reports of the detectors of Classic ECN in the runs of a bundled scenario, each half
+/// second, with the pinned series: score in thousandths, deviation and depth in microseconds.
 fn check_scores(name: &str) {
     let plan = bundled::find(name).unwrap().plan(&[]).unwrap();
     let mut found = String::new();
@@ -54,7 +54,7 @@ fn check_scores(name: &str) {
     pinned(name, &found);
 }
 
-/// Compares a text with the one that is pinned under that name.
+/// Compares a text with the pinned text of that name.
 fn pinned(name: &str, found: &str) {
     let path =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
@@ -77,7 +77,7 @@ fn pinned(name: &str, found: &str) {
 
 #[test]
 fn own_control() {
-    // python/tests/test_algorithms.py holds the same control in Python to the same table.
+    // python/tests/test_algorithms.py compares the same control in Python with the same table.
     pinned("own_control", &own_control::run().0);
 }
 

@@ -1,4 +1,4 @@
-//! Goodput: every byte once, and only what is in order.
+//! Goodput: every byte counts once, and only in order.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl<P: Traced> Observer<P> for Passed {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever is dropped, late or sent twice, tracers and short segments included.
+    /// With any drops, delays and retransmissions, including tracers and short segments.
     #[test]
     fn a_download_passes_on_its_size(
         size in 1_u64..600_000,
@@ -61,8 +61,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Over any path that delivers anything a flow delivers everything: at 10 kb/s to 400 Gb/s, 1 us to
-    /// 60 s, and whatever the buffer drops.
+    /// On any path with any deliveries, a flow delivers everything: at 10 kb/s to 400 Gb/s, 1 us to 60 s, and
+    /// with any drops of the buffer.
     #[test]
     fn a_flow_makes_progress_on_any_path(
         rate in 4.0..11.6_f64,
@@ -75,7 +75,7 @@ proptest! {
     ) {
         let (bps, rtt_ns) = (10_f64.powf(rate) as u64, 10_f64.powf(rtt).max(1000.0) as u64);
         let size = (segments * mss as f64) as u64;
-        // Round trips of slow start and of repair, 20 times the time on the link, and some timeouts.
+        // Round trips of slow start and of recovery, 20 times the time on the link, and some timeouts.
         let on_link = size as f64 * 8.0 / bps as f64;
         let seconds = rtt_ns as f64 * 1e-9 * 100.0 + on_link * 20.0 + 120.0;
         let text = format!(
@@ -92,8 +92,8 @@ proptest! {
     }
 }
 
-/// With losses, downloads and an application: the rows after the warm-up are the summary's goodput, and
-/// those of flows, where no flow is a download, those of their group.
+/// With losses, downloads and an application. The rows after the warm-up add up to the summary's goodput. The
+/// rows of flows add up to those of their group, if it has no downloads.
 #[test]
 fn the_series_adds_up_to_the_summary() {
     let text = "duration = \"6s\"\nwarmup = \"2s\"\nlink = { rate = \"10mbit\", buffer = \"20p\" }\n\
@@ -121,7 +121,7 @@ fn the_series_adds_up_to_the_summary() {
     assert!((flows / goodput - 1.0).abs() < 1e-9, "{flows}, {goodput}");
 }
 
-/// A link without loss: all but the headers, 52 B of each packet. Of UDP nobody tells.
+/// A link without loss: all bytes except the headers, 52 B of each packet. There is no goodput of UDP.
 #[test]
 fn the_goodput_of_a_full_link_is_its_payload() {
     for mss in [536, 1448, 8948] {

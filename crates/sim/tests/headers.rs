@@ -1,5 +1,5 @@
-//! A trace contradicts itself nowhere: what the handshake negotiates is what the data carries, for every
-//! control and ECN.
+//! A trace is consistent: data has the ECN that the handshake negotiated, for every control and every
+//! ECN.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use l4s_model::{AccEcn, Feedback, Group};
 use l4s_scenario::Plan;
 use l4s_units::Ecn;
 
-/// What a frame says, read from its bytes: Ethernet, IPv4 and TCP (RFC 9293 §3.1).
+/// The fields of a frame, read from its bytes: Ethernet, IPv4 and TCP (RFC 9293 §3.1).
 #[derive(Debug)]
 struct Tcp {
     ecn: Ecn,
@@ -56,7 +56,7 @@ impl Tcp {
     }
 }
 
-/// The TCP packets of a trace from servers: those of its interfaces 0 and 1.
+/// The TCP packets from servers in a trace: those of its interfaces 0 and 1.
 fn arrivals(mut trace: &[u8]) -> Vec<Tcp> {
     let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let mut found = Vec::new();
@@ -71,7 +71,7 @@ fn arrivals(mut trace: &[u8]) -> Vec<Tcp> {
     found
 }
 
-/// Two downloads over a bottleneck that marks and drops; none where a control has no such ECN.
+/// Two downloads over a bottleneck that marks and drops; none if a control does not have this ECN.
 fn trace(cc: &str, ecn: &str, more: &str) -> Option<(Group, Vec<Tcp>)> {
     let text = format!(
         "duration = \"8s\"\nwarmup = \"0s\"\nlink.rate = \"4mbit\"\naqm = {{ kind = \"dualpi2\" }}\n\
@@ -85,7 +85,7 @@ fn trace(cc: &str, ecn: &str, more: &str) -> Option<(Group, Vec<Tcp>)> {
     Some((scenario.groups[0].clone(), arrivals(&trace.finish().unwrap())))
 }
 
-/// What a SYN-ACK agrees to.
+/// The ECN that a SYN-ACK accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Negotiated {
     Nothing,
@@ -111,7 +111,7 @@ fn check(packets: &[Tcp], accecn: AccEcn) -> Negotiated {
     let (mut cwr, mut last) = (0, (0, 0));
     for packet in packets {
         let Tcp { ecn, ip_length, ack, ace, syn, payload, stamps, .. } = *packet;
-        // The client's SYN takes a number, and its request is as long as the lab's.
+        // The client's SYN has a sequence number, and its request has the length of the lab's.
         assert_eq!(ack, if syn { 1 } else { 101 });
         assert!(stamps.0 >= last.0 && stamps.1 <= stamps.0, "{packet:?} after {last:?}");
         last = stamps;
@@ -126,7 +126,7 @@ fn check(packets: &[Tcp], accecn: AccEcn) -> Negotiated {
                 assert!(ace == 0 || ace == 0b010, "{packet:?}");
                 cwr += u32::from(ace == 0b010);
             }
-            // RFC 9768 §3.2.2.1: nothing was marked on the way up.
+            // RFC 9768 §3.2.2.1: nothing was marked on the reverse path.
             Negotiated::Accurate => {
                 assert_eq!(ace, 5, "{packet:?}");
                 assert!(matches!(ecn, Ecn::Ect0 | Ecn::Ect1 | Ecn::Ce), "{packet:?}");
@@ -141,7 +141,7 @@ fn check(packets: &[Tcp], accecn: AccEcn) -> Negotiated {
     agreed
 }
 
-/// What a group of this scenario would negotiate on a path that changes nothing.
+/// The ECN that a group of this scenario negotiates on a path that changes nothing.
 fn expected(group: &Group) -> (Negotiated, Ecn) {
     let agreed = match group.negotiated().feedback {
         Feedback::None => Negotiated::Nothing,
@@ -164,7 +164,7 @@ fn what_is_negotiated_is_what_the_data_carries() {
                     let data = packets.iter().filter(|p| p.payload > 0);
                     let codepoint = data.map(|p| p.ecn).find(|ecn| *ecn != Ecn::Ce).unwrap();
                     assert_eq!((agreed, codepoint), expected(&group), "{cc} {ecn} {peer}");
-                    // A SYN-ACK is ECN-capable with controls that cannot do without ECN.
+                    // A SYN-ACK is ECN-capable for controls that require ECN.
                     let needs = group.cc.wants() != l4s_cc::WantedEcn::Off;
                     let capable = needs && agreed != Negotiated::Nothing;
                     let syn_ack = packets.iter().find(|p| p.syn).unwrap();

@@ -37,7 +37,7 @@ ecn = "classic"
 rtt = "10ms"
 "#;
 
-/// Packets that came to the bottleneck, and that left each queue or were dropped there.
+/// Packets that arrived at the bottleneck, and packets that left each queue or were dropped there.
 #[derive(Default, PartialEq, Debug)]
 struct Ledger {
     arrived: u64,
@@ -101,9 +101,9 @@ proptest! {
         let scenario = scenario(&text, &[&format!("seed={seed}"), "duration=4s", "warmup=1s"]);
         let ledger = Ledger::of(&scenario);
         let [h, g] = ledger.hops;
-        // What leaves one link is at the next at once.
+        // A packet that leaves one link arrives at the next at once.
         prop_assert_eq!(g.0, ledger.arrived);
-        // A queue for each of three flows at most, and a default limit of the bottleneck's own.
+        // At most a queue for each of three flows, and the default limit of the bottleneck.
         let waits = ledger.arrived - ledger.left - ledger.dropped;
         prop_assert!(waits <= 40_000);
         prop_assert!((0..=3 * buffer).contains(&(ledger.left - h.0 - h.1)));
@@ -113,7 +113,7 @@ proptest! {
 
 #[test]
 fn what_leaves_a_link_waits_for_no_other_of_the_same_rate() {
-    // Both have a bucket of one packet: what one lets pass the other does too, at once.
+    // Both have a bucket of one packet, so a packet that passes one passes the other at once.
     for place in ["before", "behind"] {
         let hop = format!("[[hop]]\nname = \"H\"\nplace = \"{place}\"\nrate = \"40mbit\"\n");
         let found = summary(&format!("{TWO}{hop}"), &[]);
@@ -138,8 +138,8 @@ fn the_slower_link_has_the_queue() {
     let [HopSummary { name, links, utilization, queues }] = &found.hops[..] else { panic!() };
     assert_eq!((name.as_str(), *links), ("H", 1));
     assert!(utilization.unwrap() > 0.99, "{utilization:?}");
-    // A packet takes 0.6 ms at 20 Mb/s, so 50 of them 30 ms. What goes to the client as a burst
-    // waits at the bottleneck for as long as it takes at 40 Mb/s.
+    // A packet takes 0.6 ms at 20 Mb/s, so 50 of them take 30 ms. The bottleneck sends a burst to
+    // the client in the time that it takes at 40 Mb/s.
     let delay = queues[0].delay_ms.unwrap();
     assert!(delay.mean > 10.0 && delay.max < 31.0, "{delay:?}");
     for queue in &found.queues {
@@ -159,16 +159,16 @@ fn each_flow_has_the_rate_of_its_own_link() {
     // 5 Mb/s of the link are 5 · 1500/1514 = 4.954 of IP.
     let rates = found.groups[0].flow_rates_bps.unwrap();
     assert!(rates.p1 > 4.85e6 && rates.p99 < 4.96e6, "{rates:?}");
-    // B has the rest.
+    // B has the remaining rate.
     let rest = (40e6 - 15e6) * 1500.0 / 1514.0;
     assert!(found.groups[1].rate_bps > 0.97 * rest, "{}", found.groups[1].rate_bps);
-    // One link for the whole group: they share it.
+    // The group shares a single link.
     let found = summary(&format!("{TWO}{hop}"), &["group.A.flows=3", "hop.access.per=group"]);
     assert_eq!(found.hops[0].links, 1);
     assert!((found.groups[0].rate_bps / 4.954e6 - 1.0).abs() < 0.02);
 }
 
-/// DCttH §5.1: what was marked upstream is in the L queue downstream, whoever sent it. That is not
+/// DCttH §5.1: a packet that was marked upstream is in the L queue downstream, from any sender. That is not
 /// a mark of the bottleneck.
 #[test]
 fn what_is_marked_upstream_is_taken_for_l4s_downstream() {
@@ -176,7 +176,7 @@ fn what_is_marked_upstream_is_taken_for_l4s_downstream() {
     let text = format!("{TWO}{hop}");
     let found = summary(&text, &["group.A.flows=0", "group.B.flows=5"]);
     let upstream = &found.hops[0].queues[0];
-    // Of those that left after the warm-up: PIE marks at arrival.
+    // Only packets that left after the warm-up count: PIE marks at arrival.
     let marks = (upstream.mark.unwrap() * upstream.packets as f64).round() as u64;
     assert!(marks > 100, "{marks}");
     let [l, c] = &found.queues[..] else { panic!() };
@@ -193,7 +193,7 @@ fn only_the_named_pass_and_each_side_in_the_order_of_the_file() {
     let found = summary(&format!("{TWO}{udp}{hops}"), &[]);
     let packets = |hop: usize| found.hops[hop].queues.iter().map(|q| q.packets).sum::<u64>();
     let [_, b, u] = &found.groups[..] else { panic!() };
-    // Some are between two queues at either end of what is counted; A passes neither.
+    // Some are between the two queues at the start or at the end of the measurement; A passes neither.
     assert!(packets(0).abs_diff(b.packets + u.packets) < 100);
     assert!(packets(1).abs_diff(b.packets) < 100);
     assert!(found.groups[0].rate_bps > 25e6);
@@ -209,6 +209,6 @@ fn downloads_pass_the_link_of_their_group() {
                 [[hop]]\nname = \"H\"\nplace = \"behind\"\nrate = \"2mbit\"\nper = \"group\"\n";
     let found = summary(&format!("{TWO}{more}"), &["group.A.flows=0"]);
     assert_eq!(found.hops[0].links, 2);
-    // 50 · 20 kB are 8 Mb/s: they fill one of both links, and B the other.
+    // 50 · 20 kB are 8 Mb/s: the downloads fill one of the links, and B fills the other.
     assert!(found.hops[0].utilization.unwrap() > 0.9, "{:?}", found.hops[0].utilization);
 }

@@ -1,4 +1,4 @@
-//! What every run must obey, whatever the scenario.
+//! The laws of every run, for any scenario.
 
 use l4s_aqm::Packet as _;
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo, pie};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Counts everything, and folds it into one number that any difference would change.
+/// Counts all events, and combines them into a number that changes with any difference.
 #[derive(Default)]
 struct Ledger {
     arrived: u64,
@@ -105,7 +105,7 @@ fn a_run_repeats_to_the_last_event_and_seeds_differ() {
     assert_ne!(run(&base).digest, run(&scenario(40, MS * 10, (2, 3), 2)).digest);
 }
 
-/// The digest of one run, pinned: another machine or another build must find the same.
+/// The digest of one run, pinned: every machine and every build must compute the same.
 #[test]
 fn a_run_is_the_same_on_every_machine() {
     assert_eq!(run(&scenario(12, MS * 20, (1, 1), 7)).digest, DIGEST);
@@ -129,10 +129,10 @@ proptest! {
             stop: None,
         }).collect();
         let ledger = run(&scenario);
-        // The last sample falls on the end of the run, before what else happens there.
+        // The last sample is at the end of the run, before other events of that instant.
         let left = ledger.arrived - ledger.departed - ledger.dropped;
         prop_assert!(left.abs_diff(ledger.waiting) <= 100, "{left} {}", ledger.waiting);
-        // Never faster than the link, but for the bucket and the packet under way.
+        // Never faster than the link, except for the bucket and the packet in transmission.
         prop_assert!(ledger.bytes * 8 <= rate * 3_000_000 + 2 * 1514 * 8);
     }
 }
@@ -143,7 +143,7 @@ fn a_download_takes_what_handshake_and_slow_start_take() {
     scenario.groups[1].size = Some(Bytes::new(14_480));
     scenario.host_jitter = false;
     let ledger = run(&scenario);
-    // Handshake and request, one RTT each; 10 segments fit the initial window, and 9 of them
+    // Handshake and request, one RTT each. 10 segments fit the initial window, and 9 of them
     // wait for those before: 9 · 1514 B · 8 / 100 Mb/s, less the bucket of one packet.
     let expected = MS * 40 + Rate::from_mbps(100).time_of(Bytes::new(8 * 1514));
     assert_eq!(ledger.closed, [Time::ZERO + expected]);
@@ -154,7 +154,7 @@ fn a_lost_handshake_costs_a_second() {
     let mut scenario = scenario(10, MS * 10, (0, 1), 1);
     scenario.groups[1].size = Some(Bytes::new(1000));
     scenario.groups[1].starts = vec![Time::ZERO + MS * 100];
-    // A flood keeps a queue of one packet full until just after the SYN-ACK came.
+    // A flood keeps a queue of one packet full until just after the SYN-ACK arrived.
     scenario.aqm = Config::Fifo(fifo::Config { limit: l4s_aqm::Limit::packets(1) });
     scenario.udp = vec![Udp {
         name: "U".into(),
@@ -256,7 +256,7 @@ fn curvy_red_gives_both_kinds_about_the_same_window_and_l4s_no_queue() {
 
 #[test]
 fn docsis_pie_holds_a_lower_delay_than_pie() {
-    // RFC 8034 §4.1: 10 ms, where RFC 8033 has 15. Measured: 11.1 and 15.4.
+    // RFC 8034 §4.1: the target is 10 ms, in RFC 8033 it is 15 ms. Measured: 11.1 and 15.4.
     let delay = |aqm| {
         let scenario = Scenario { aqm: Config::Pie(aqm), ..curvy_red(0, 5) };
         let queues = Queues::of(&scenario);
@@ -270,9 +270,9 @@ fn docsis_pie_holds_a_lower_delay_than_pie() {
 
 #[test]
 fn it_is_the_coupling_that_shares_the_link() {
-    // DCTCP against Reno, five each, with strict priority for L: a scheduler that gives Classic
-    // nothing of its own. Measured: shares of 0.65 and 0.97. The former is what about equal windows
-    // make of round trips of 10.5 and 25 ms.
+    // DCTCP against Reno, five each, with strict priority for L: a scheduler without a share for
+    // Classic. Measured: shares of 0.65 and 0.97. The former is the ratio of about equal windows
+    // with RTTs of 10.5 and 25 ms.
     let share = |k| {
         let mut scenario = curvy_red(5, 5);
         let scheduler = dualpi2::Scheduler::Strict;
@@ -296,7 +296,7 @@ fn downloads_end_whatever_acknowledgements_are_lost() {
         scenario.link.ack_loss = ack_loss;
         scenario.groups[1].size = Some(Bytes::new(100_000));
         let ledger = run(&scenario);
-        // Handshakes are spared.
+        // The loss does not affect handshakes.
         assert_eq!(ledger.closed.len(), 20, "{ack_loss}");
         digests.push(ledger.digest);
     }

@@ -1,5 +1,5 @@
-//! Prague through whole bottlenecks: alone, against Cubic, over unequal paths, and where there is
-//! nothing but loss.
+//! Prague through whole bottlenecks: alone, against Cubic, on paths with different RTTs, and with
+//! losses only.
 
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2, fifo};
 use l4s_cc::{cubic, prague};
@@ -12,7 +12,7 @@ const MS: Duration = Duration::from_millis(1);
 const WARMUP: Time = Time::from_nanos(10_000_000_000);
 const END: Duration = Duration::from_secs(40);
 
-/// What left the bottleneck after the warm-up, by group.
+/// Packets that left the bottleneck after the warm-up, by group.
 #[derive(Default)]
 struct Tally {
     bytes: [u64; 4],
@@ -22,7 +22,7 @@ struct Tally {
     drops: u64,
     resent: u64,
     closed: usize,
-    /// The longest silence of the link.
+    /// The longest time without a departure.
     last: Time,
     silence: Duration,
     digest: u64,
@@ -106,10 +106,10 @@ fn alone_it_fills_the_link_with_a_short_queue() {
     }
 }
 
-/// At 4 Mb/s and 1 ms a packet takes longer than the round trip, and the share of each of eight
-/// flows is far below two packets. Flows that send no less than that drive marking to its end and
-/// DualPI2 to drop (RFC 9332 §2.5.1: overload); those that may go below lose
-/// what the eight first flights at once cost.
+/// At 4 Mb/s and 1 ms a packet takes longer than the RTT, and the share of each of eight flows is far
+/// below two packets. With a minimum of two packets the flows drive the marking probability to its maximum,
+/// and DualPI2 drops (RFC 9332 §2.5.1: overload). With a smaller minimum the only losses are those of the
+/// eight simultaneous first flights.
 #[test]
 fn windows_below_two_packets_need_hardly_a_drop_on_a_slow_link() {
     let eight = |min_window| {
@@ -129,8 +129,8 @@ fn windows_below_two_packets_need_hardly_a_drop_on_a_slow_link() {
     assert!(few < 80 && used > 0.9, "{few} drops, {used}");
 }
 
-/// Coupling makes the shares equal where the RTTs are (RFC 9332 §2.1), its target in the C queue
-/// included.
+/// If the RTTs are equal, coupling makes the shares equal (RFC 9332 §2.1). The RTTs include the target of
+/// the C queue.
 #[test]
 fn against_cubic_both_get_a_share() {
     for ms in [5, 10, 20] {
@@ -168,8 +168,8 @@ fn where_there_is_only_loss_it_halves_and_recovers() {
         let (drops, resent, silence) = (tally.drops, tally.resent, tally.silence);
         println!("{packets}: {:.1} %, {drops} drops, {resent} resent, {silence}", filled * 100.0);
         assert!(filled > 0.7, "{filled}");
-        // Nothing is sent again that was not lost, but for the few of a first timeout; and the
-        // link is never silent for a timeout.
+        // Only lost packets are sent again, except for a few after the first timeout. The link
+        // is never without a departure for the time of a timeout.
         assert!(resent <= drops + 20, "{drops} {resent}");
         assert!(silence < MS * 200, "{silence}");
     }

@@ -1,4 +1,4 @@
-//! Rates are exact, whatever they are: of links, and of UDP sources and what each gets of a link.
+//! All rates are exact: rates of links, of UDP sources, and of their shares of a link.
 
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
 use l4s_scenario::Plan;
@@ -12,13 +12,13 @@ fn summary(text: &str) -> Summary {
     recorder.finish(EngineSummary::default()).summary
 }
 
-/// A rate of so many bits in binary: as many of each magnitude.
+/// A rate with this number of binary digits: equally often in each magnitude.
 fn rate(bits: std::ops::Range<u32>) -> impl Strategy<Value = u64> {
     (bits, 1.0..2.0f64).prop_map(|(bits, part)| ((1u64 << bits) as f64 * part) as u64)
 }
 
-/// A FIFO that is offered half as much again as it carries, for the time of so many packets; a
-/// millisecond at least, and a day at most.
+/// A FIFO with an offered load of 1.5 times its rate, for the time of this number of packets; at least a
+/// millisecond, and at most a day.
 fn overloaded(bps: u64, packet: u64, packets: u64) -> String {
     let wire = packet + 14;
     let duration = u128::from(packets * wire) * 8_000_000_000 / u128::from(bps);
@@ -33,7 +33,7 @@ fn overloaded(bps: u64, packet: u64, packets: u64) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// From 1 kb/s, 64 to 9000 B: all of the link is used, and never more.
+    /// From 1 kb/s, 64 to 9000 B: the whole link is used, and never more.
     #[test]
     fn a_full_link_carries_its_rate_to_a_thousandth(
         bps in rate(10..31), packet in 64u64..9_000,
@@ -43,25 +43,25 @@ proptest! {
         prop_assert!((0.999..=1.0).contains(&used), "{used}");
     }
 
-    /// Also where a packet takes as long as what is measured: at the edges its part counts.
+    /// Also if a packet takes as long as the measurement: at the edges its part counts.
     #[test]
     fn utilization_is_that_of_the_time_of_transmission(
         bps in rate(10..31), packet in 64u64..9_000, packets in 20u64..60, airtime in 0u64..100,
     ) {
         let mut text = overloaded(bps, packet, packets);
-        // Of the time of so many packets, up to five may go in one aggregate.
+        // Up to five packets go in one aggregate, less than the time of the run.
         let airtime = u128::from(airtime * (packet + 14)) * 400_000_000 / u128::from(bps);
         if (1..100_000_000).contains(&airtime) {
             text = text.replace("buffer =", &format!("aggregation = \"{airtime}ns\", buffer ="));
         }
         let found = summary(&text);
         let used = found.link.utilization;
-        // What is on the link at an edge counts in whole bytes.
+        // A packet on the link at an edge counts in whole bytes.
         let byte = 1.0 / (0.7 * (packets * packet) as f64);
         prop_assert!((1.0 - 2.0 * byte..=1.0).contains(&used), "{used}");
     }
 
-    /// The rate changes in the middle of packets, as a trace's does: the link carries what it can.
+    /// The rate changes in the middle of packets, as in a trace: the link carries its capacity.
     #[test]
     fn a_link_with_a_trace_carries_all_of_it(
         rates in prop::collection::vec(rate(16..26), 20..60), packet in 64u64..1_500,
@@ -82,15 +82,15 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Sources of the same rate get the same of a full drop-tail queue, though one that is in step
-    /// with them would serve only the first: whenever they start, and also where a packet takes
-    /// exactly as long as a source waits.
+    /// Sources of the same rate get the same share of a full drop-tail queue. A source in step with the queue
+    /// would take all of it. The shares are equal for any start times, and also if a packet takes
+    /// exactly as long as the interval of a source.
     #[test]
     fn equal_sources_get_equal_shares(
         seed in 1u32.., sources in 2u64..6, packet in 64u64..9_000, bps in rate(20..36),
         starts in prop::collection::vec(0.0..1.0f64, 5), in_step: bool,
     ) {
-        // Of each source the link could carry all: together they bring `sources` times that.
+        // The link could carry all of each source; together they offer `sources` times that.
         let link = if in_step { bps * (packet + 14) / packet } else { bps };
         let interval = packet as f64 * 8e9 / bps as f64;
         let mut text = format!(
@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// As carried before rests were: 0.780 and 1.013 of the rate.
+/// When links did not carry remainders over, these were 0.780 and 1.013 of the rate.
 #[test]
 fn no_nanosecond_is_lost_at_400_gigabits() {
     for (bps, packet) in [(400_000_000_000, 64), (100_000_000_000, 100)] {
@@ -124,7 +124,7 @@ fn no_nanosecond_is_lost_at_400_gigabits() {
 
 #[test]
 fn a_full_bucket_at_the_end_of_the_warm_up_does_not_make_the_link_faster() {
-    // Idle until the warm-up is over, then 1.5 times the link: the bucket lets a packet more pass.
+    // Idle until the warm-up is over, then 1.5 times the link rate: the bucket passes one packet more.
     let text = "duration = \"200ms\"\nwarmup = \"100ms\"\n\
                 link = { rate = \"1mbit\", buffer = \"20p\" }\naqm = \"fifo\"\n\
                 [[udp]]\nname = \"U\"\nrate = \"100mbit\"\nstart = \"100ms\"\n";

@@ -1,4 +1,4 @@
-//! A run that goes on for as long as it is told to, and whose scenario changes meanwhile.
+//! A run that continues until it is stopped, and whose scenario changes meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ fn what_does_not_change_is_left_alone() {
     assert_eq!(run(&same, step, &again), run(&same, step, &[]));
 }
 
-/// The other way to change a rate and a path in mid-run, and it must be the same.
+/// The other way to change a rate and a path in mid-run must have the same result.
 #[test]
 fn a_change_is_that_of_an_at() {
     let at_five = "\n[[at]]\ntime = \"5s\"\nlink.rate = \"10mbit\"\ngroup.A.rtt = \"30ms\"\n\
@@ -89,7 +89,7 @@ fn a_change_is_that_of_an_at() {
     let expected = expected.finish(EngineSummary::default());
     let other = scenario(&["link.rate=10mbit", "group.A.rtt=30ms", "aqm=pie"]);
     let found = run(&scenario(&[]), Duration::from_millis(50), &[(at(5_000), other)]);
-    // The recorder of the run that became another does not know of the other's queues.
+    // The recorder of the changed run does not have the queues of the other scenario.
     let of_groups = |record: &RunRecord| -> Vec<_> {
         let rows = record.series.iter().filter(|row| ["A", "B", "U"].contains(&row.name.as_str()));
         rows.map(|row| (row.time_s.to_bits(), row.name.clone(), row.rate_bps, row.mark)).collect()
@@ -100,7 +100,7 @@ fn a_change_is_that_of_an_at() {
     assert_eq!(differs, None);
 }
 
-/// What happened since it was asked last.
+/// The events since the last query.
 #[derive(Default)]
 struct Watcher {
     bytes: BTreeMap<u16, u64>,
@@ -145,13 +145,13 @@ impl Live {
         Live { run: Simulation::new(&scenario(set), Watcher::default()) }
     }
 
-    /// Another scenario from now on, and two seconds to settle.
+    /// Switches to another scenario, and runs for two seconds until it settles.
     fn becomes(&mut self, set: &[&str]) {
         assert!(self.run.adapt(&scenario(set)), "{set:?}");
         self.during(2_000);
     }
 
-    /// What happens in this time.
+    /// The events in this time.
     fn during(&mut self, ms: u64) -> Watcher {
         *self.run.observer() = Watcher::default();
         self.run.advance(self.run.now() + Duration::from_millis(ms));
@@ -164,7 +164,7 @@ impl Live {
 fn flows_come_and_go() {
     let mut live = Live::new(&["app.A.rate=100kbit"]);
     let of = |seen: &Watcher, group| seen.flows.iter().filter(|flow| flow.0 == group).count();
-    // With the application's.
+    // This includes the flow of the application.
     let first = live.during(2_000);
     assert_eq!([of(&first, 0), of(&first, 1)], [2, 1]);
     live.becomes(&["app.A.rate=100kbit", "group.B.flows=4"]);
@@ -176,12 +176,12 @@ fn flows_come_and_go() {
     let none = live.during(4_000);
     assert_eq!([of(&none, 0), of(&none, 1)], [2, 0]);
     assert!(rate(&none, 0) > 15.0, "it has the link: {} Mb/s", rate(&none, 0));
-    // The old one stays: it had the number 0.
+    // The old flow remains: it had the number 0.
     assert!(none.flows.contains(&(0, 0)));
     live.becomes(&["app.A.rate=100kbit", "group.B.flows=2"]);
     let back = live.during(1_000);
     assert_eq!(of(&back, 1), 2);
-    // No number is had twice.
+    // No number is used twice.
     assert!(
         back.flows.iter().all(|flow| flow.0 == 0 || !more.flows.contains(flow)),
         "{:?}",
@@ -228,7 +228,7 @@ fn downloads_sources_and_applications_are_switched_on_and_off() {
     assert_eq!(nothing.opened.len(), 3, "two long flows and the application's connection");
     live.becomes(&["web.B.rate=50/s", "web.B.size=10kb", "udp.U.rate=2mbit", "udp.U.packet=500b"]);
     let all = live.during(4_000);
-    // 2 Mb/s of 500 B are 500 a second; 30 frames; 50 downloads, give or take four deviations.
+    // 2 Mb/s of 500 B are 500 per second; 30 frames; 50 downloads within four standard deviations.
     assert!((1_998..=2_000).contains(&all.datagrams), "{}", all.datagrams);
     assert!((115..=125).contains(&all.frames), "{}", all.frames);
     assert!((140..=260).contains(&all.closed), "{}", all.closed);
@@ -248,14 +248,14 @@ fn a_controller_keeps_what_it_learned_when_a_setting_changes() {
         live.during(8_000);
         let longest = |seen: &Watcher| *seen.delays.iter().flatten().max().expect("packets");
         let settled = longest(&live.during(2_000));
-        // A setting is moved twenty times, as a slider does.
+        // A setting changes twenty times, as with a slider.
         let mut moved = Duration::ZERO;
         for ms in 0..20 {
             let kind = format!("aqm={{ kind = \"{aqm}\", target = \"{}ms\" }}", 15 + ms % 2);
             assert!(live.run.adapt(&scenario(&[&kind, "group.A.flows=5", "group.B.flows=5"])));
             moved = moved.max(longest(&live.during(100)));
         }
-        // One that began at p = 0 each time would let the queue grow without a bound.
+        // A controller that restarted at p = 0 each time would let the queue grow without a bound.
         assert!(moved < settled * 2, "{aqm}: {moved} against {settled}");
     }
 }

@@ -1,5 +1,5 @@
-//! tcptrace reads a trace: its counts of bytes and retransmissions and its round trips are the simulator's
-//! own. It is a Debian package; Wireshark's `editcap` gives it the older format that it reads.
+//! tcptrace reads a trace: its counts of bytes and retransmissions and its RTTs equal the simulator's own. It
+//! is a Debian package. Wireshark's `editcap` converts the trace to the older format that it reads.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -11,14 +11,14 @@ use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::Time;
 
-/// What the simulator says of a run, by flow.
+/// The events that the simulator reports for a run, by flow.
 #[derive(Default)]
 struct Truth {
     delivered: BTreeMap<u32, u64>,
     retransmitted: BTreeMap<u32, u64>,
-    /// When segments were sent, by their ends.
+    /// The times at which segments were sent, by their ends.
     sent: BTreeMap<(u32, u64), Time>,
-    /// Of each acknowledgement of a segment's last byte the time since it was sent, in ms.
+    /// For each acknowledgement of a segment's last byte, the time since it was sent, in ms.
     ack_rtts: BTreeMap<u32, Vec<f64>>,
 }
 
@@ -44,14 +44,14 @@ impl Observer<Packet> for Truth {
     }
 }
 
-/// What tcptrace says of each connection: columns by name. Those that end in `a2b` are of the client.
+/// tcptrace's results for each connection: columns by name. Names that end in `a2b` are of the client.
 type Connection = BTreeMap<String, String>;
 
 fn number(connection: &Connection, column: &str) -> f64 {
     connection[column].parse().unwrap_or_else(|_| panic!("{column}: {}", connection[column]))
 }
 
-/// The output of a program; `None` where it is not installed.
+/// The output of a program; `None` if it is not installed.
 fn output(command: &mut Command, package: &str) -> Option<Output> {
     let Ok(output) = command.output() else {
         eprintln!("SKIPPED: {package} is not installed (apt-get install {package})");
@@ -61,7 +61,7 @@ fn output(command: &mut Command, package: &str) -> Option<Output> {
     Some(output)
 }
 
-/// A scenario's run, and what tcptrace reads of it.
+/// A scenario's run, and the results of tcptrace for it.
 fn read(scenario: &str) -> Option<(Truth, Vec<Connection>)> {
     let plan = Plan::parse("scenario.toml", scenario, &[]).expect(scenario);
     let mut both = (PacketTrace::new(Vec::new(), Snap::Headers).unwrap(), Truth::default());
@@ -76,7 +76,7 @@ fn read(scenario: &str) -> Option<(Truth, Vec<Connection>)> {
     )?;
     let table = output(Command::new("tcptrace").args(["-nlr", "--csv"]).arg(&pcap), "tcptrace")?;
     let table = String::from_utf8(table.stdout).unwrap();
-    // Comments and empty lines are around the header and a line per connection.
+    // The table has a header and a line per connection, with comments and empty lines around them.
     let mut lines = table.lines().filter(|line| line.contains(',') && !line.starts_with('#'));
     let columns: Vec<&str> = lines.next().expect("a header").split(',').collect();
     let connection = |line: &str| {
@@ -131,7 +131,7 @@ fn bytes_and_retransmissions_are_the_simulators() {
             assert_eq!(number("rexmt_data_bytes_b2a"), bytes, "{of}");
             assert_eq!(number("missed_data_b2a"), 0.0, "{of}");
             assert_eq!(number("sacks_sent_a2b") > 0.0, resent > 0.0, "{of}");
-            // What the client sends is a request, once.
+            // The client sends only a request, once.
             assert_eq!(number("unique_bytes_sent_a2b"), number("actual_data_bytes_a2b"), "{of}");
             again += resent;
         }
@@ -139,7 +139,7 @@ fn bytes_and_retransmissions_are_the_simulators() {
     }
 }
 
-/// Of the newest segment that an acknowledgement covers. The senders' own are of the oldest.
+/// The RTT of the newest segment that an acknowledgement covers. The senders' own are of the oldest.
 #[test]
 fn round_trips_are_the_simulators() {
     let deep = "link.buffer = \"9000p\"\naqm = { kind = \"fifo\" }\n";
@@ -156,7 +156,7 @@ fn round_trips_are_the_simulators() {
             let most = rtts.iter().copied().fold(0.0, f64::max);
             assert!(rtts.len() > 500, "{cc}: {}", rtts.len());
             assert_eq!(number(connection, "RTT_samples_b2a"), rtts.len() as f64, "{cc}");
-            // tcptrace shows one digit.
+            // tcptrace prints one decimal.
             for (column, expected) in [("min", least), ("avg", mean), ("max", most)] {
                 let shown = number(connection, &format!("RTT_{column}_b2a"));
                 assert!((shown - expected).abs() < 0.0501, "{cc}, {column}: {shown}, {expected}");

@@ -1,17 +1,17 @@
 //! Prague against the authors' testbed: five hosts with Linux 5.10, TCP Prague 0.6 against Cubic
 //! without ECN, sch_dualpi2 at 40 Mb/s, about 258 s for each pair of RTTs.
 //!
-//! The numbers are public measurements of the L4S team. `burst` of the profile was found by
-//! means of them (docs/results/validation.md), so they hold the simulator where it is and confirm nothing;
-//! other cells of the same testbed were not looked at.
+//! The numbers are public measurements of the L4S team. `burst` of the profile was chosen by these
+//! numbers (docs/results/validation.md). So they detect changes of the simulator, but do not validate it.
+//! Other cells of the same testbed were not compared.
 
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
 use l4s_scenario::bundled;
 
-/// How far off a quantity may be, of what was measured.
+/// The accepted relative difference from the measured value.
 const TOLERANCE: f64 = 0.25;
 
-/// One row of the testbed's results. NaN where there is nothing to measure.
+/// One row of the testbed's results. NaN for an absent measurement.
 struct Measured {
     ratio: f64,
     l_mean_ms: f64,
@@ -25,7 +25,7 @@ struct Measured {
 
 const NONE: f64 = f64::NAN;
 
-/// By the cases of the scenario, in order.
+/// The rows, in the order of the scenario's cases.
 #[rustfmt::skip]
 const TESTBED: [Measured; 4] = [
     Measured { ratio: NONE, l_mean_ms: 0.52, l_p99_ms: 1.08, c_mean_ms: NONE, c_p99_ms: NONE,

@@ -1,6 +1,6 @@
-//! Timeouts where the round trip is longer than the timeout, or grows faster than it: long paths,
-//! slow links, re-routes and dips of the link rate. Without loss nothing is sent twice for long, and
-//! no path of a second is a cliff.
+//! Timeouts when the RTT is longer than the timeout, or grows faster than it: long paths, slow links,
+//! re-routes and dips of the link rate. Without loss, repeated retransmissions end soon, and throughput has no
+//! step at an RTT of a second.
 
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
 use l4s_model::{FlowId, SourceId};
@@ -9,18 +9,18 @@ use l4s_scenario::Plan;
 use l4s_units::{Duration, Time};
 use proptest::prelude::*;
 
-/// What became of a run.
+/// The results of a run.
 #[derive(Debug)]
 struct Ran {
     summary: Summary,
-    /// Of the whole run, warm-up included.
+    /// Retransmissions of the whole run, warm-up included.
     sent_again: u64,
     dropped: u64,
     /// The longest time without a departure after the first one.
     silence: Duration,
 }
 
-/// Counts what the summary does not.
+/// Counts events that are not in the summary.
 struct Counter<'a> {
     recorder: &'a mut Recorder,
     sent_again: u64,
@@ -51,7 +51,7 @@ impl<P: Traced> Observer<P> for Counter<'_> {
     }
 }
 
-/// One flow of this control, without jitter of hosts: so it was in the kernel.
+/// One flow of this control, without jitter of hosts, as in the kernel.
 fn run(cc: &str, rate: &str, buffer: &str, rtt_ms: u64, seconds: u64, more: &str) -> Ran {
     let text = format!(
         "host_jitter = false\nduration = \"{seconds}s\"\nwarmup = \"{}s\"\nlink = {{ rate = \"{rate}\", buffer = \
@@ -75,8 +75,8 @@ fn run(cc: &str, rate: &str, buffer: &str, rtt_ms: u64, seconds: u64, more: &str
     Ran { summary, sent_again, dropped, silence }
 }
 
-/// Linux 7.3 in virtual time: 6.17 Mb/s at 999 ms, 5.75 at 1050, 5.15 at 1100, 4.59 at 1200, 3.51 at
-/// 1500, 2.16 at 2 s and 1.07 at 3 s, in the second half of a minute.
+/// Linux 7.3 in virtual time has these rates in the second half of a minute: 6.17 Mb/s at 999 ms, 5.75 at 1050 ms,
+/// 5.15 at 1100 ms, 4.59 at 1200 ms. At 1.5, 2 and 3 s they are 3.51, 2.16 and 1.07 Mb/s.
 #[test]
 fn a_long_path_carries_what_it_carries_in_linux() {
     for (rtt_ms, linux) in [(999, 6.17), (1050, 5.75), (1200, 4.59), (1500, 3.51), (2000, 2.16)] {
@@ -89,14 +89,14 @@ fn a_long_path_carries_what_it_carries_in_linux() {
     }
 }
 
-/// A path that becomes another one at 15 s.
+/// A path that changes at 15 s.
 fn re_route(cc: &str, rate: &str, buffer: &str, (before, after): (u64, u64), seconds: u64) -> Ran {
     let at = format!("[[at]]\ntime = \"15s\"\ngroup.A.rtt = \"{after}ms\"\n");
     run(cc, rate, buffer, before, seconds, &at)
 }
 
-/// Linux 7.3 in virtual time. On a shorter path later packets overtake: that is reordering, and
-/// nothing is lost by it (RFC 8985 §6.2 step 4).
+/// Linux 7.3 in virtual time. On a shorter path later packets overtake earlier ones: that is reordering,
+/// and no packet counts as lost because of it (RFC 8985 §6.2 step 4).
 #[test]
 fn a_re_route_sends_again_what_it_does_in_linux() {
     for (cc, rate, buffer, path, linux) in [
@@ -115,21 +115,21 @@ fn a_re_route_sends_again_what_it_does_in_linux() {
 
 /// HyStart leaves slow start after half an RTT of acknowledgements that are less than 2 ms apart. At
 /// 7.22 Mb/s they are, because the client acknowledges every segment while its window grows. Linux
-/// leaves at 961 segments, which path and buffer hold.
+/// leaves at 961 segments, for which path and buffer have room.
 #[test]
 fn slow_start_on_a_long_path_ends_where_it_does_in_linux() {
     let ran = run("cubic", "7220kbit", "1000p", 1058, 15, "");
     assert_eq!(ran.dropped, 0, "{ran:?}");
 }
 
-/// So many packets may be sent again beside those that were dropped: a probe or a timeout each time
-/// that the round trip grew, before it is measured again.
+/// The number of packets that may be sent again without a drop: a probe or a timeout each time that the RTT
+/// grew, before it is measured again.
 const MISTAKEN: u64 = 8;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the path, what was not dropped is not sent again, and the RTT is measured.
+    /// On any path, only dropped packets are sent again, and the RTT is measured.
     #[test]
     fn a_long_path_sends_nothing_twice(rtt_ms in 300_u64..4000, kbit in 500_u64..20_000, cc in 0..3) {
         let cc = ["cubic", "reno", "prague"][cc as usize];
@@ -146,7 +146,7 @@ proptest! {
         prop_assert!(ran.summary.link.utilization > 0.95, "{ran:?}");
     }
 
-    /// A re-route makes the round trip up to a hundred times as long.
+    /// A re-route makes the RTT up to a hundred times as long.
     #[test]
     fn a_re_route_costs_a_timeout(before in 20_u64..1000, more in 1_u64..1000, kbit in 1000_u64..10_000) {
         let after = before + more;
@@ -156,8 +156,8 @@ proptest! {
         prop_assert!(ran.silence < longest, "{ran:?}");
     }
 
-    /// A re-route makes the round trip up to a hundred times as short. What was in flight arrives after
-    /// what was sent later, and may be sent again once; no timeout follows.
+    /// A re-route makes the RTT up to a hundred times as short. Packets in flight arrive after later ones, and
+    /// may be sent again once; no timeout follows.
     #[test]
     fn a_re_route_to_a_shorter_path_costs_what_was_in_flight(
         after in 10_u64..200, less in 1_u64..1000, kbit in 1000_u64..10_000,
@@ -166,12 +166,12 @@ proptest! {
         let ran = re_route("cubic", &format!("{kbit}kbit"), "1000p", (before, after), 40);
         let in_flight = kbit * less / 8 / 1514;
         prop_assert!(ran.sent_again <= ran.dropped + in_flight + MISTAKEN, "{in_flight}: {ran:?}");
-        // The first round trips, from the SYN on, are the longest silence.
+        // The first round trips, from the SYN on, are the longest time without a departure.
         let longest = Duration::from_millis(before) + Duration::from_millis(300);
         prop_assert!(ran.silence < longest, "{ran:?}");
     }
 
-    /// The queue of a link that slows down takes seconds to leave.
+    /// The queue takes seconds to drain after the link becomes slower.
     #[test]
     fn a_dip_of_the_rate_costs_a_timeout(rtt_ms in 10_u64..200, factor in 3_u64..50) {
         let slow = 10_000 / factor;

@@ -1,5 +1,5 @@
-//! Prague that asks the bottleneck (`fallback = "active"`) beside Prague that only looks
-//! (`"passive"`), where looking errs.
+//! Prague with tracers (`fallback = "active"`) compared with Prague without (`"passive"`), in situations in
+//! which passive detection is wrong.
 
 use l4s_aqm::Queue;
 use l4s_model::{FlowId, SourceId};
@@ -8,11 +8,11 @@ use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
 
-/// IP length of the middle and the rear of a set: 98 B and 64 B of header, and of a rear that is a copy
-/// one less.
+/// IP length of the middle and the rear of a set: 98 B and 64 B of header; one less for a rear that is a
+/// copy.
 const TRACER_IP: [u64; 2] = [161, 162];
 
-/// What became of a Prague flow beside a Cubic flow with Classic ECN.
+/// The results of a Prague flow beside a Cubic flow with Classic ECN.
 #[derive(Default, Debug)]
 struct Seen {
     /// The score each 10 ms.
@@ -80,7 +80,7 @@ fn run_profile(
     seen
 }
 
-/// `v0` is another V0 for Prague's detector than that of its rules.
+/// `v0` replaces V0 of the rules of Prague's detector.
 fn run_into(text: &str, v0: Option<Duration>, set: &[&str], seen: &mut impl Observer<Packet>) {
     let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
     let plan = Plan::parse("tracers.toml", text, &set).unwrap_or_else(|e| panic!("{e}"));
@@ -93,14 +93,14 @@ fn run_into(text: &str, v0: Option<Duration>, set: &[&str], seen: &mut impl Obse
     l4s_sim::run(&scenario, seen);
 }
 
-/// A reference so low that what variability a dual queue has looks like a Classic queue's.
+/// A low reference: the variability of a dual queue is then like that of a Classic queue.
 const LOW: Option<Duration> = Some(Duration::from_micros(60));
 
 #[test]
 fn tracers_hold_back_a_score_that_errs_on_a_dual_queue() {
     assert!(run("dualpi2", "passive", LOW, &[]).last() > 7.0);
     let active = run("dualpi2", "active", LOW, &[]);
-    // The transition is from 0 to 1. Between two sets the score goes on rising.
+    // The transition is from 0 to 1. Between two sets the score continues to rise.
     let into = active.scores.iter().filter(|score| **score > 0.0).count();
     assert!(into * 100 < active.scores.len(), "{into} of {}", active.scores.len());
     assert!(active.most() < 1.0 && active.mean() < -2.0 && active.last() < -1.0);
@@ -111,7 +111,7 @@ fn tracers_change_nothing_in_a_single_queue_and_are_given_up() {
     for (v0, set) in [(LOW, &[][..]), (None, &[]), (None, &["link.aggregation=4ms"])] {
         let [passive, active] = ["passive", "active"].map(|how| run("codel", how, v0, set));
         assert!(passive.last() > 7.0 && active.last() > 7.0);
-        // Four sets, two packets of each.
+        // Four sets, with two packets each.
         assert_eq!((passive.tracers, active.tracers), (0, 8));
     }
 }
@@ -129,7 +129,7 @@ fn nothing_is_asked_where_the_score_is_sure() {
     }
 }
 
-/// What a stock kernel's Prague finds with copies, and what it takes for another without.
+/// The findings of a stock kernel's Prague with copies, and its error without tracers.
 #[test]
 fn copies_tell_the_queues_of_a_link_that_sends_in_bursts() {
     let found = |aqm, fallback| run_profile("best-linux", aqm, fallback, None, BURSTS);
@@ -140,26 +140,27 @@ fn copies_tell_the_queues_of_a_link_that_sends_in_bursts() {
     assert!(single.last() > 7.0 && single.tracers >= 8);
 }
 
-/// What the flow of an application carried through the queue, to the byte.
+/// The data that the flow of an application carried through the queue, to the byte.
 #[derive(Default, Debug)]
 struct Carried {
-    /// Bytes of a frame.
+    /// The bytes of a frame.
     frame: u64,
-    /// Stretches of sequence numbers without a gap; the first one begins with 1.
+    /// Ranges of sequence numbers without a gap; the first one starts at 1.
     stretches: Vec<(u64, u64)>,
-    /// Frames written, delivered, skipped, and those of which something of the next one left the queue before
-    /// they counted as delivered.
+    /// Frames written, delivered and skipped, and frames that counted as delivered after a part of the next one
+    /// had left the queue.
     written: usize,
     delivered: usize,
     skipped: usize,
     late: usize,
-    /// Where middles and rears begin, as they left the queue: a middle a byte before its rear.
+    /// The starts of middles and rears, in the order in which they left the queue. A middle starts a byte
+    /// before its rear.
     tracers: Vec<u64>,
     /// The score each 10 ms.
     scores: Vec<f64>,
 }
 
-/// The application's group, in which nothing else is.
+/// The application's group, which has no other flows.
 const APP: SourceId = SourceId::new(0);
 
 impl Carried {
@@ -172,7 +173,7 @@ impl Carried {
         self.stretches.splice(first..end, [joined]);
     }
 
-    /// How many sets have their rear before their middle, and after it.
+    /// The number of sets whose rear is before their middle, and the number of the others.
     fn sets(&self) -> (usize, usize) {
         let begins = |at: u64| self.tracers.iter().position(|tracer| *tracer == at);
         let pairs = self.tracers.iter().enumerate();
@@ -220,8 +221,8 @@ impl Observer<Packet> for Carried {
     }
 }
 
-/// A Prague application of so many Mb/s beside a Cubic flow with Classic ECN, 25 Mb/s and 10 ms. It stops
-/// early enough for all to arrive.
+/// A Prague application of `mbps` Mb/s beside a Cubic flow with Classic ECN, 25 Mb/s and 10 ms. It stops
+/// early enough for everything to arrive.
 fn run_app(mbps: u64, aqm: &str, profile: &str, v0: Option<Duration>, set: &[&str]) -> Carried {
     let text = format!(
         "duration = \"60s\"\nlink.rate = \"25mbit\"\naqm = \"{aqm}\"\n\
@@ -238,7 +239,7 @@ fn run_app(mbps: u64, aqm: &str, profile: &str, v0: Option<Duration>, set: &[&st
         seen.last(),
         seen.sets()
     );
-    // All frames, each of them whole, and not a byte more.
+    // All frames arrived, each one whole, and no other byte.
     assert!(seen.written > 1000);
     assert_eq!(seen.delivered, seen.written);
     assert_eq!(seen.stretches, [(1, 1 + seen.written as u64 * seen.frame)]);
@@ -257,7 +258,7 @@ fn an_application_asks_a_dual_queue_that_sends_in_bursts() {
     }
 }
 
-/// `CoDel` beside one Cubic flow marks none of 2 Mb/s, so that nothing is to be asked.
+/// `CoDel` beside one Cubic flow marks none of 2 Mb/s, so that no set is sent there.
 #[test]
 fn an_application_asks_a_single_queue_in_vain() {
     for profile in ["best", "best-linux"] {
@@ -270,8 +271,8 @@ fn an_application_asks_a_single_queue_in_vain() {
     }
 }
 
-/// Without aggregates a packet arrives when it leaves the queue, so no frame may count as delivered
-/// later than that, nor earlier.
+/// Without aggregates a packet arrives when it leaves the queue. So no frame may count as delivered later
+/// or earlier than that.
 #[test]
 fn a_frame_is_delivered_with_its_last_byte_whatever_sets_are_in_it() {
     let seen = run_app(2, "dualpi2", "paper", LOW, &[]);
@@ -279,7 +280,7 @@ fn a_frame_is_delivered_with_its_last_byte_whatever_sets_are_in_it() {
     assert_eq!(seen.late, 0);
 }
 
-/// More Cubic flows than leave room for 2 Mb/s.
+/// There are too many Cubic flows to leave 2 Mb/s.
 #[test]
 fn who_adapts_skips_frames_and_sends_sets_in_the_others() {
     let set = [BURSTS[0], "app.P.adapt=true", "group.C.flows=20"];
@@ -287,9 +288,9 @@ fn who_adapts_skips_frames_and_sends_sets_in_the_others() {
     assert!(seen.sets().0 >= 8 && seen.skipped > 100, "{:?}, {}", seen.sets(), seen.skipped);
 }
 
-/// Aggregates of 4 ms make the round trip vary by more in each round trip than a set takes from
-/// the score: it is driven into the transition past four sets that all say L4S, and then they are
-/// given up. Only what goes in is held fast here, not that this is as it should be.
+/// Aggregates of 4 ms vary the RTT by more in each round trip than a set takes from the score. The score
+/// enters the transition despite four sets that all indicate L4S, and then no more sets are sent. The
+/// test pins this behaviour; it is not a requirement.
 #[test]
 fn a_link_that_aggregates_looks_classic_to_who_only_looks() {
     let set = &["link.aggregation=4ms"];

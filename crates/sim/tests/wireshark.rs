@@ -1,5 +1,5 @@
-//! A trace is what Wireshark makes of a real connection: tshark finds nothing wrong in a clean run, in a
-//! run with losses only those, and its numbers are the simulator's own.
+//! A trace is like that of a real connection. In a clean run tshark finds nothing wrong, in a run with losses
+//! it finds only those, and its numbers equal the simulator's own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::process::Command;
@@ -12,16 +12,16 @@ use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
 
-/// What the simulator says of a run.
+/// The events that the simulator reports for a run.
 #[derive(Default)]
 struct Truth {
-    /// Packets that left the bottleneck, and that were dropped.
+    /// The number of packets that left the bottleneck, and of dropped ones.
     departed: u64,
     dropped: u64,
     marked: u64,
-    /// When segments were sent again.
+    /// The times of retransmissions.
     retransmitted: BTreeMap<u64, u32>,
-    /// Round trips in nanoseconds, with the times at which they were measured, by flow.
+    /// RTTs in nanoseconds, with the times at which they were measured, by flow.
     round_trips: BTreeMap<u32, VecDeque<(u64, u64)>>,
 }
 
@@ -43,20 +43,20 @@ impl Observer<Packet> for Truth {
     }
 }
 
-/// What tshark says of a packet.
+/// tshark's fields of a packet.
 #[derive(Clone, Debug)]
 struct Seen {
     on: String,
     marked: bool,
     time: u64,
     ecn: u8,
-    /// Transport checksum.
+    /// The verdict on the transport checksum.
     checksum: String,
     ip_checksum: String,
     malformed: String,
     /// The flow, by its ports.
     flow: u32,
-    /// Relative numbers of TCP.
+    /// The fields of TCP, with relative numbers.
     tcp: Option<TcpSeen>,
 }
 
@@ -67,14 +67,14 @@ struct TcpSeen {
     length: u64,
     syn: bool,
     fin: bool,
-    /// The counter ACE, where tshark saw AccECN negotiated.
+    /// The counter ACE, if tshark saw that AccECN was negotiated.
     ace: Option<u8>,
     ece: bool,
     cwr: bool,
-    /// The time to the segment that it acknowledges, and the frame of that.
+    /// The time since the segment that it acknowledges, and the frame of that segment.
     ack_rtt: Option<u64>,
     acks_frame: Option<usize>,
-    /// Names of what `tcp.analysis.flags` consists of.
+    /// The names of the flags in `tcp.analysis.flags`.
     flags: Vec<&'static str>,
     /// The counters of the AccECN option: ECT(1), CE, ECT(0).
     accecn: Option<[u64; 3]>,
@@ -108,7 +108,7 @@ const FIELDS: [&str; 24] = [
     "tcp.options.sack.count",
 ];
 
-/// All that `tcp.analysis.flags` may consist of.
+/// All flags that `tcp.analysis.flags` may have.
 const FLAGS: [&str; 13] = [
     "tcp.analysis.retransmission",
     "tcp.analysis.fast_retransmission",
@@ -182,7 +182,7 @@ impl Seen {
     }
 }
 
-/// A scenario's run and what tshark reads of it; `None` where tshark is not installed.
+/// A scenario's run and tshark's fields of it; `None` if tshark is not installed.
 fn read(scenario: &str) -> Option<(Truth, Vec<Seen>)> {
     if Command::new("tshark").arg("--version").output().is_err() {
         eprintln!("SKIPPED: tshark is not installed (apt-get install tshark)");
@@ -221,23 +221,23 @@ fn read(scenario: &str) -> Option<(Truth, Vec<Seen>)> {
     let on = |name: &str| seen.iter().filter(|packet| packet.on == name).count() as u64;
     assert_eq!(on("drop"), truth.dropped);
     assert_eq!(seen.iter().filter(|packet| packet.marked).count() as u64, truth.marked);
-    // The backlog at the end has not departed.
+    // The backlog at the end has not left.
     assert!((truth.departed..truth.departed + 2000).contains(&on("down")));
     Some((truth, seen))
 }
 
 const TWENTY: &str = "duration = \"3s\"\nwarmup = \"0s\"\nlink.rate = \"20mbit\"\n";
 
-/// A group of this name with a base round trip of 20 ms.
+/// A group of this name with a base RTT of 20 ms.
 fn group(name: &str, cc: &str, more: &str) -> String {
     format!("[[group]]\nname = \"{name}\"\ncc = {cc}\nrtt = \"20ms\"\n{more}\n")
 }
 
-/// Runs in which nothing is lost.
+/// Runs without losses.
 fn clean() -> Vec<(&'static str, String)> {
     let dual = "aqm = { kind = \"dualpi2\" }\n";
     let dc = "aqm = { kind = \"dualpi2\", dualq = \"dc\", marking = \"dc\" }\n";
-    // No flow of three seconds fills it.
+    // No flow of three seconds fills this buffer.
     let deep = "link.buffer = \"9000p\"\naqm = { kind = \"fifo\" }\n";
     let classic = "ecn = \"classic\"";
     vec![
@@ -299,11 +299,11 @@ fn of_tcp(seen: &[Seen]) -> impl Iterator<Item = (&Seen, &TcpSeen)> {
     seen.iter().filter_map(|packet| Some((packet, packet.tcp.as_ref()?)))
 }
 
-/// The data segments of each flow by their sequence numbers: when they were sent.
+/// The data segments of each flow by their sequence numbers, with the times at which they were sent.
 type Sent = BTreeMap<u32, BTreeMap<u64, u64>>;
 
-/// The round trips that the acknowledgements of a run without loss show: of each, the time since the
-/// oldest segment that it acknowledges for the first time was sent.
+/// The RTTs that the acknowledgements of a run without loss show. Each is the time since the oldest segment
+/// was sent that the acknowledgement covers for the first time.
 fn round_trips(seen: &[Seen]) -> BTreeMap<u32, VecDeque<(u64, u64)>> {
     let (mut sent, mut una) = (Sent::new(), BTreeMap::new());
     let mut found: BTreeMap<u32, VecDeque<(u64, u64)>> = BTreeMap::new();
@@ -335,7 +335,7 @@ fn a_clean_run_has_nothing_to_report_and_the_simulators_own_round_trips() {
         for (packet, tcp) in
             of_tcp(&seen).filter(|(p, tcp)| p.on == "up" && tcp.length == 0 && !tcp.syn)
         {
-            // tshark measures from the last of the segments that are acknowledged.
+            // tshark measures from the last acknowledged segment.
             let acked = &seen[tcp.acks_frame.expect(name)];
             assert_eq!(tcp.ack_rtt, Some(packet.time - acked.time), "{name}");
             alone += u32::from(
@@ -372,7 +372,7 @@ fn ace_and_option_count_what_arrived() {
     assert!(of_tcp(&seen).any(|(packet, tcp)| packet.on == "down" && tcp.fin));
 }
 
-/// What tshark may find where segments are lost, and answers tell of it.
+/// The notes that tshark may have in runs with losses.
 const OF_LOSSES: [&str; 7] = [
     "tcp.analysis.flags",
     "tcp.analysis.retransmission",
@@ -401,7 +401,7 @@ fn with_losses_there_is_what_happened_and_no_more() {
         let mut again = BTreeMap::new();
         for (packet, tcp) in of_tcp(&seen) {
             assert!(tcp.flags.iter().all(|flag| OF_LOSSES.contains(flag)), "{name}: {packet:?}");
-            // tshark takes a retransmission for reordering where the newest segment is recent.
+            // tshark takes a retransmission for reordering if the newest segment is recent.
             let is_again =
                 |flag: &&str| flag.ends_with("retransmission") || flag.ends_with("out_of_order");
             if packet.on != "up" && tcp.flags.iter().any(is_again) {
@@ -416,7 +416,7 @@ fn with_losses_there_is_what_happened_and_no_more() {
     }
 }
 
-/// A round trip longer than the time after which a SYN is sent again (RFC 6298 §2.1).
+/// An RTT that is longer than the time after which a SYN is sent again (RFC 6298 §2.1).
 #[test]
 fn a_handshake_that_takes_long_shows_each_syn() {
     let scenario = "duration = \"8s\"\nwarmup = \"0s\"\nhost_jitter = false\nlink.rate = \"10mbit\"\n\
@@ -426,12 +426,12 @@ fn a_handshake_that_takes_long_shows_each_syn() {
         let on = seen.iter().filter(|p| p.on == on && p.tcp.as_ref().is_some_and(|tcp| tcp.syn));
         on.map(|p| p.time / 1_000_000).collect()
     };
-    // SYNs are sent at 0 s and 1 s. Each has an answer, and the server's timer comes up, too.
+    // SYNs are sent at 0 s and 1 s. Each gets an answer, and the server's timer fires, too.
     assert_eq!(syns("up"), [1500, 2500]);
     assert_eq!(syns("down"), [1500, 2500, 2500]);
 }
 
-/// RFC 3168 §6.1.3: ECE from the mark to CWR. RFC 8257 §3.2: ECE is the mark of what is acknowledged.
+/// RFC 3168 §6.1.3: ECE from the mark to CWR. RFC 8257 §3.2: ECE is the mark of the acknowledged segment.
 #[test]
 fn echoes_of_marks_are_in_the_flags() {
     let dual = "aqm = { kind = \"dualpi2\", dualq = \"dc\", marking = \"dc\" }\n";
@@ -443,7 +443,7 @@ fn echoes_of_marks_are_in_the_flags() {
         for (packet, tcp) in of_tcp(&seen) {
             assert_eq!(tcp.ace, None, "{packet:?}");
             if tcp.syn {
-                // The SYN asks, the SYN-ACK agrees.
+                // The SYN requests ECN, and the SYN-ACK accepts it.
                 assert_eq!((tcp.ece, tcp.cwr), (true, packet.on == "up"), "{packet:?}");
             } else if packet.on == "up" {
                 echoed += u64::from(tcp.ece);

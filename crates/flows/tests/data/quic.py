@@ -2,11 +2,11 @@
 
     python3 -m venv venv && venv/bin/pip install aioquic==1.7.2 && venv/bin/python quic.py
 
-A client fetches 300 kB from a server, both of them aioquic on virtual time. A datagram takes
-10 ms from each end to the observer and 10 ms from there to the other end, so that a round trip is
-40 ms, and leaves the server 100 us after the one before it. A line is a datagram: its time in
-microseconds, its direction, the length of its UDP payload, and the beginning of that, which is all of
-its headers. Keys and connection IDs differ from one run of this script to the next.
+A client fetches 300 kB from a server, both of them aioquic in virtual time. A datagram takes 10 ms from
+each end to the observer and 10 ms from there to the other end, so the RTT is 40 ms. It leaves the server
+100 us after the previous one. A line is a datagram: its time in microseconds, its direction, the length
+of its UDP payload, and the start of that, which has all of its headers. Keys and connection IDs differ
+from one run of this script to the next.
 """
 
 import datetime

@@ -73,7 +73,7 @@ struct Path<F> {
     count: u64,
     acks: u64,
     free_at: Time,
-    /// Every transmission: when, how many full segments are before it, whether it was a retransmission.
+    /// Every transmission: its time, the number of full segments before it, whether it was a retransmission.
     log: Vec<(Time, u64, bool)>,
     /// Integral of the window over time, in segment·nanoseconds.
     window: f64,
@@ -84,7 +84,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
         Path::with(cc, ecn, size, fate, |_| {})
     }
 
-    /// As [`Path::new`], with a sender that is first prepared.
+    /// As [`Path::new`], with preparation of the sender.
     fn with(
         cc: Config,
         ecn: bool,
@@ -245,7 +245,7 @@ fn at(duration: Duration) -> Time {
     Time::ZERO + duration
 }
 
-/// A connection whose packets all arrive, but the ones `fate` says.
+/// A connection whose packets all arrive, except those with another `fate`.
 fn transfer(
     segments: u64,
     fate: impl FnMut(&Segment, bool) -> Fate,
@@ -272,7 +272,7 @@ fn window_under_marking(cc: Config, p: f64) -> f64 {
     path.mean_window(Duration::from_secs(240))
 }
 
-/// `window / law`, where the law says `law(p)`.
+/// Asserts `window / law` at each probability.
 fn assert_law(cc: fn() -> Config, law: fn(f64) -> f64, ps: &[(f64, f64)]) {
     for &(p, tolerance) in ps {
         let (window, law) = (window_under_marking(cc(), p), law(p));
@@ -340,7 +340,7 @@ fn abe_keeps_a_larger_window_than_a_halving() {
 
 #[test]
 fn pacing_spreads_the_window_over_the_round_trip() {
-    // The longest silence between transmissions in a round trip of a window of some hundred.
+    // The longest time between transmissions in a round trip with a window of some hundred.
     let longest = |pacing| {
         let cc = Config::Cubic(cubic::Config { pacing, hystart: false, ..Default::default() });
         let mut path = Path::new(cc, false, None, |_, _| Fate::Arrive);
@@ -363,7 +363,7 @@ fn the_first_window_leaves_at_once_or_at_the_rate_that_is_asked_for() {
         sent.windows(2).map(|w| w[1].since(w[0])).collect::<Vec<_>>()
     };
     assert_eq!(gaps(prague::Config::best()), [Duration::ZERO; 9]);
-    // Ten packets in a hundredth of the round trip; the second one has half of its wait as credit.
+    // Ten packets in a hundredth of the RTT; half of the second one's interval is credit.
     let gaps = gaps(prague::Config::quick_start());
     assert!(gaps[0] <= RTT / 1900, "{}", gaps[0]);
     for gap in &gaps[1..] {
@@ -418,7 +418,7 @@ fn a_lost_retransmission_is_sent_a_third_time_without_a_timeout() {
 /// As in Linux (`FLAG_LOST_RETRANS`): from Loss to Recovery, with a reduction of its own.
 #[test]
 fn a_retransmission_that_is_lost_after_a_timeout_reduces_the_window_again() {
-    // Nothing comes through from 70 to 700 ms; then one retransmission is lost, or none.
+    // Nothing arrives from 70 to 700 ms; then one retransmission is lost, or none.
     let run = |lost_again: Option<u64>| {
         let (mut left, before) =
             (lost_again, |s: &Segment, ms| s.stamps.sent.is_before(Stamp::at(at(MS * ms))));
@@ -487,7 +487,7 @@ fn a_little_reordering_is_no_loss() {
 #[test]
 fn lost_acknowledgements_are_covered_by_later_ones() {
     let mut path = transfer(500, |_, _| Fate::Arrive);
-    // Not the last one: nothing would cover that.
+    // Not the last acknowledgement: no later one would cover it.
     path.ack_lost = |n| n % 3 == 0 && n < 250;
     path.run(at(Duration::from_secs(10)));
     assert_eq!(path.sender.state(), State::Closed);

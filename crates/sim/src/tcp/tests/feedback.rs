@@ -47,7 +47,7 @@ fn accurate_echo_counts() {
     let told = acks.iter().filter(|a| a.0 > ONE_BY_ONE).map(|a| (a.0 - ONE_BY_ONE, a.1));
     let told = told.collect::<Vec<_>>();
     assert_eq!(told, [(2, 5), (4, 6), (6, 0), (7, 0), (9, 0), (10, 1)]);
-    // A segment that comes twice is counted twice: its mark is news.
+    // A segment that arrives twice counts twice, so its mark is reported.
     let again = full(20, Ecn::Ce);
     receiver.on_segment(again, at(MS * 40), |ack| acks.push((ack.cumulative / MSS, ack.ace)));
     assert_eq!(acks.last(), Some(&(ONE_BY_ONE + 10, 2)));
@@ -86,8 +86,8 @@ fn classic_echo_lasts_until_the_sender_reduced() {
 
 // --- Lost acknowledgements ---------------------------------------------------------------------
 
-/// Marks that the sender counted and that the receiver saw, when all is acknowledged. One segment
-/// in ten is marked.
+/// Marks that the sender counted and that the receiver saw, after everything is acknowledged. One
+/// segment in ten is marked.
 fn counted(option: bool, ack_lost: fn(u64) -> bool) -> (u32, u32) {
     let mut rng = stream(3, "marks");
     let mut path = prague(Some(4000), move |_, _| match rng.next_u32() % 10 {
@@ -96,14 +96,14 @@ fn counted(option: bool, ack_lost: fn(u64) -> bool) -> (u32, u32) {
     });
     path.receiver = Receiver::new(Feedback::Accurate { option }, RTT, FULL, None);
     path.ack_lost = ack_lost;
-    // Where acknowledgements of repeated segments are lost, round trips are measured from the first
-    // time that something was sent, and timeouts are long.
+    // If acknowledgements of repeated segments are lost, RTTs are measured from the first
+    // transmission, and timeouts are long.
     path.run(at(Duration::from_secs(1_000_000)));
     assert_eq!(path.sender.state(), State::Closed);
     (path.sender.marks(), path.receiver.marks())
 }
 
-/// Five of ten in a row, and three of four.
+/// Five acknowledgements of ten in a row are lost, or three of four.
 const LOSSES: [fn(u64) -> bool; 2] = [|n| n % 10 < 5, |n| n % 4 != 0];
 
 /// The law of `accecn.rs` in a whole connection: full segments, some of them sent again.
@@ -123,7 +123,7 @@ fn three_bits_are_exact_until_acknowledgements_are_lost() {
     // One in six of those that arrive covers a dozen segments, and counts eight too many.
     let (told, seen) = counted(false, LOSSES[0]);
     assert!(told > seen && (told - seen) % 8 == 0, "{told} of {seen}");
-    // All cover eight and more: the plain difference is taken.
+    // All cover at least eight segments: the plain difference is used.
     let (told, seen) = counted(false, LOSSES[1]);
     assert!(told.abs_diff(seen) % 8 == 0, "{told} of {seen}");
     assert!(told.abs_diff(seen) < seen / 4, "{told} of {seen}");
@@ -164,7 +164,7 @@ fn what_came_twice_makes_the_receiver_hurry() {
         }
         acks.into_iter().filter(|next| *next > 42).collect::<Vec<u64>>()
     };
-    // Until then each two of them.
+    // Until then each acknowledges two segments.
     assert_eq!(acks_after(&[]), Vec::from_iter((44..=80).step_by(2)));
     assert_eq!(acks_after(&[39]), Vec::from_iter((43..=55).chain((57..80).step_by(2))));
     // 40 is a hole, which the stream fills.

@@ -207,7 +207,7 @@ fn only_ect_may_change_and_not_into_not_ect() {
 
 // --- Peers -----------------------------------------------------------------------------------------
 
-/// RFC 9331 §4.2: no ECT(1) without exact feedback. Linux' Prague goes on without ECN then.
+/// RFC 9331 §4.2: no ECT(1) without exact feedback. Linux' Prague then continues without ECN.
 #[test]
 fn prague_does_without_ecn_where_the_client_has_that_of_rfc_3168_only() {
     let mut server = Server::prague();
@@ -258,8 +258,8 @@ fn a_control_that_needs_ecn_goes_on_as_reno_without_it() {
     assert_eq!(windows(Config::Prague(prague::Config::default()), Some(Ecn::Ect1)), reno(true));
 }
 
-/// RFC 8257 §3.3 with the echo of RFC 3168 §6.1.3. A mark brings ECE for a round trip, so that DCTCP
-/// takes all of a window for marked. Where marks are rare its average is of round trips with a mark.
+/// RFC 8257 §3.3 with the echo of RFC 3168 §6.1.3. A mark causes ECE for a round trip, so that DCTCP
+/// takes a whole window for marked. If marks are rare, its average is of round trips with a mark.
 #[test]
 fn a_latched_echo_leaves_dctcp_a_window_far_below_its_own() {
     let p = 0.01;
@@ -324,7 +324,7 @@ fn a_server_feeds_back_the_codepoint_of_the_latest_syn() {
     }
 }
 
-/// RFC 9768 §3.1.5: the flags of a SYN that comes when the handshake is over say nothing.
+/// RFC 9768 §3.1.5: the flags of a SYN that arrives after the handshake are ignored.
 #[test]
 fn a_syn_of_an_open_connection_is_ignored() {
     let mut server = Server::prague();
@@ -368,8 +368,8 @@ fn a_client_keeps_its_mode_whatever_later_syn_acks_say() {
     assert_eq!(on_syn_ack(&mut client, Ecn::Ect1, 0b011).flags, NO_FLAGS);
 }
 
-/// RFC 9768 §3.1.5: a client sends no SYNs of both kinds, and a server sends no SYN-ACKs of both kinds,
-/// whichever of the SYNs arrive, in any order and between timeouts.
+/// RFC 9768 §3.1.5: a client sends no SYNs of both kinds, and a server sends no SYN-ACKs of both kinds. That
+/// holds for any SYNs that arrive, in any order and between timeouts.
 #[test]
 fn no_handshake_is_of_both_kinds() {
     let [without, with] = [false, true].map(|option| Feedback::Accurate { option });
@@ -401,8 +401,8 @@ fn no_handshake_is_of_both_kinds() {
     }
 }
 
-/// With the option of 12 B full packets are as long as without, and carry less: those of a server whose
-/// client sent one, as in Linux (`tcp_established_options`).
+/// With the option of 12 B full packets have the same length and carry less. A server sends the option if
+/// its client sent one, as in Linux (`tcp_established_options`).
 #[test]
 fn a_server_has_the_option_where_its_client_had_one() {
     for (option, payload) in [(true, 1436), (false, 1448)] {
@@ -450,7 +450,7 @@ fn the_acknowledgement_of_the_syn_ack_tells_what_the_path_does() {
         server.on_syn(0b111, Ecn::Ect1);
         assert_eq!(server.on_request(ace, true), data, "{ace:03b}");
         assert_ne!(server.wire.data[0].accecn, AccEcn::NONE);
-        // Both ends count on from 6 where the SYN-ACK was marked.
+        // Both ends continue from 6 if the SYN-ACK was marked.
         let cep = if ace == 0b110 { 6 } else { 5 };
         assert!(!server.on_ack(1, cep, Some(0), 41), "{ace:03b}: that mark is not answered");
         assert_eq!(server.on_ack(2, cep + 1, Some(1448), 42), answers, "{ace:03b}");
@@ -480,7 +480,7 @@ fn both_ends_count_a_marked_syn_ack() {
         });
     }
     let ack = ack.unwrap();
-    // 6 and 2 are 0 in three bits: that is no zero of a path.
+    // 6 and 2 are 0 in three bits. That is not the zero of a path that clears the bits.
     assert_eq!((ack.cumulative, ack.ace), (2 * (MSS - 12), 0));
     server.sender.on_ack(&ack, at(MS * 41), &mut server.wire);
     assert_eq!((server.sender.marks(), server.last_data()), (3, Ecn::Ect1));
@@ -503,8 +503,8 @@ fn a_counter_that_the_path_clears_is_not_believed() {
     assert_eq!((server.last_data(), server.sender.marks()), (Ecn::Ect1, 3));
 }
 
-/// RFC 9768 §3.2.3.2.3: where no option arrives, three bits are read in the safe way, and an option that
-/// comes later says nothing.
+/// RFC 9768 §3.2.3.2.3: if no option arrives, three bits are read in the safe way, and a later option is
+/// ignored.
 #[test]
 fn a_stripped_option_leaves_the_three_bits() {
     let counted = |option: bool, later: Option<u32>| {
@@ -537,8 +537,8 @@ fn an_option_that_the_path_clears_is_not_read() {
     assert_eq!(counted(ByteCounters { ect1: 0, ce: 0, ect0: 0 }), 9);
 }
 
-/// RFC 9768 §3.2.3.2.2: a segment that comes a third time, after an acknowledgement that said it came
-/// twice, shows that acknowledgements with the option may be lost for it.
+/// RFC 9768 §3.2.3.2.2: a segment arrives a third time, after an acknowledgement that reported it as a
+/// duplicate. That shows that acknowledgements may be lost because of the option.
 #[test]
 fn a_client_that_is_not_heard_drops_the_option() {
     let mut receiver = Receiver::new(ACCURATE, RTT, FULL, None);
@@ -561,13 +561,13 @@ fn a_client_that_is_not_heard_drops_the_option() {
 #[test]
 fn cleared_flags_leave_both_ends_without_ecn() {
     let mut client = client(ACCURATE, Ecn::Ect1);
-    // Those of the SYN.
+    // The flags of the SYN are cleared.
     let mut server = Server::prague();
     assert_eq!(server.on_syn(0b000, Ecn::Ect1), (Ecn::NotEct, NO_FLAGS));
     let request = on_syn_ack(&mut client, Ecn::NotEct, 0b000);
     assert_eq!(server.on_request(request.flags.ace(), request.option), Ecn::NotEct);
     assert_eq!(server.sender.alpha(), None);
-    // Those of the SYN-ACK, or all of those that the SYN had came back.
+    // Those of the SYN-ACK are cleared, or it has all flags of the SYN.
     for ace in [0b000, 0b111] {
         let mut client = self::client(ACCURATE, Ecn::Ect1);
         let mut server = Server::prague();

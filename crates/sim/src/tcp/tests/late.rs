@@ -1,10 +1,10 @@
-//! Time stamps: round trips of data that was sent twice, and signs that data which was
-//! thought lost was only late.
+//! Time stamps: RTTs of data that was sent twice, and signs that data which was considered lost was only
+//! late.
 
 use super::*;
 use crate::tcp::handshake::NO_FLAGS;
 
-/// A flow in slow start without end, over a path with this fate, after so long.
+/// A flow in slow start without end, on a path with this fate, after this time.
 fn after(
     ms: u64,
     fate: impl FnMut(&Segment, bool) -> Fate,
@@ -14,7 +14,7 @@ fn after(
     path
 }
 
-/// Segments that are sent from 70 ms on wait until half a second after the start.
+/// Segments that are sent from 70 ms on arrive half a second after the start.
 fn held(s: &Segment) -> Fate {
     let is_held = !s.stamps.sent.is_before(Stamp::at(at(MS * 70)));
     if is_held { Fate::Held(at(MS * 500)) } else { Fate::Arrive }
@@ -30,7 +30,7 @@ fn a_timeout_for_what_is_late_is_taken_back() {
     assert!(path.sender.window().cwnd > 60, "{}", path.sender.window().cwnd);
 }
 
-/// RFC 5682 §3.1: the retransmission arrives first, but so does data that was sent once.
+/// RFC 5682 §3.1: the retransmission arrives first, and so does data that was sent once.
 #[test]
 fn new_segments_tell_that_a_timeout_was_none() {
     let path = after(1200, |s, again| if again { Fate::Arrive } else { held(s) });
@@ -39,7 +39,7 @@ fn new_segments_tell_that_a_timeout_was_none() {
     assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
 }
 
-/// RFC 3708 §3: the segment was sent again at once, and its original came after that.
+/// RFC 3708 §3: the segment was sent again at once, and its original arrived after that.
 #[test]
 fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
     let by = MS * 25;
@@ -51,12 +51,12 @@ fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
     assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
 }
 
-/// RFC 8985 §6.2 step 4: where segments are overtaken, the window grows until it holds them. They
+/// RFC 8985 §6.2 step 4: if segments are overtaken, the reordering window grows until it covers them. They
 /// are late by three quarters of an RTT. Later nothing is sent twice.
 #[test]
 fn what_is_late_again_and_again_is_waited_for() {
     let path = after(3_000, |s, again| match s.number() {
-        // It ends slow start.
+        // This loss ends slow start.
         30 if !again => Fate::Lose,
         seq if seq % 100 == 60 && !again => Fate::Late(RTT * 3 / 4),
         _ => Fate::Arrive,
@@ -76,7 +76,7 @@ fn a_loss_is_a_loss() {
     }
 }
 
-/// Without a receive window a flow whose segment never arrives sends new ones for ever.
+/// Without a receive window a flow with a hole would send new segments without end.
 #[test]
 fn a_hole_is_as_wide_as_the_receive_window() {
     let is_broken = std::cell::Cell::new(true);
@@ -88,7 +88,7 @@ fn a_hole_is_as_wide_as_the_receive_window() {
     assert!(highest < 60 + 480, "{highest}");
     let attempts = path.retransmissions().len();
     assert!((5..20).contains(&attempts), "it backs off: {attempts}");
-    // When it comes through, all else is there.
+    // When it arrives, all other data is there.
     is_broken.set(false);
     path.run(at(Duration::from_secs(200)));
     assert!(path.sender.window().cwnd > 10);
@@ -111,13 +111,13 @@ fn the_echo_is_of_the_first_segment_that_was_not_acknowledged() {
     for seq in 0..ONE_BY_ONE {
         arrive(seq, seq, seq + 10);
     }
-    // Two segments and one acknowledgement, which is that of the first.
+    // Two segments and one acknowledgement, with the time stamp of the first.
     arrive(24, 24, 34);
     arrive(25, 27, 37);
-    // Above a hole: still the last one in order, 26 being late.
+    // Above a hole it is still the last one in order, as 26 is late.
     arrive(27, 39, 49);
     arrive(26, 53, 63);
-    // An old one that comes again says nothing.
+    // An old segment that arrives again is ignored.
     arrive(3, 68, 78);
     let last: Vec<_> = echoes.iter().skip(24).copied().collect();
     assert_eq!(last, [(26, 13.0), (26, 25.0), (28, 10.0), (28, 25.0)]);

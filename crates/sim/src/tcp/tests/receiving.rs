@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The bytes of a stream that segments are cut from.
+/// The length of the stream in bytes, from which segments are cut.
 const STREAM: u64 = 40;
 
 proptest! {
@@ -51,8 +51,8 @@ proptest! {
     }
 }
 
-/// After 100 full segments, when nothing but the segments decides, 20 of `payload` come 10 ms
-/// apart: how many of them are acknowledged as they arrive.
+/// After 100 full segments, when only the segments decide, 20 segments of `payload` arrive 10 ms
+/// apart. Returns the number of those that are acknowledged at once.
 fn acknowledged_at_once(payload: u16, options: u16, push: bool) -> usize {
     let mut receiver = Receiver::new(Feedback::None, RTT, MSS as u16, None);
     let (mut seq, mut at_once) = (0, 0);
@@ -76,8 +76,8 @@ fn two_short_segments_of_one_size_are_taken_for_full_ones() {
         assert_eq!(acknowledged_at_once(50, 0, push), 20);
     }
     assert_eq!(acknowledged_at_once(523, 0, true), 20);
-    // Of full ones only those that say so are pushed. The size has other options than time
-    // stamps in it, so that each of these is a short one again.
+    // Of full segments only those with PSH are pushed. The size includes options other than time
+    // stamps, so that each of these is a short one again.
     assert_eq!(acknowledged_at_once(524, 0, true), 19);
     assert_eq!(acknowledged_at_once(524, 12, true), 10);
     assert_eq!(acknowledged_at_once(524, 0, false), 10);

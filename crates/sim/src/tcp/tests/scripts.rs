@@ -1,10 +1,10 @@
 //! Public test cases of Linux' TCP as scripts of the simulated sender: its segments at each
 //! acknowledgement, its states and its windows.
 //!
-//! Facts are those of google/packetdrill, `gtests/net/tcp`, whose file each test names. Segments have
-//! 1000 B here as there, so that a range of segments stands for their bytes. Connections there have
-//! no time stamps; here each acknowledgement echoes the present, so that no time stamp gives a
-//! sample, or one that gives the RTT.
+//! The facts are from google/packetdrill, `gtests/net/tcp`; each test names the file. Segments have
+//! 1000 B in both, so that a range of segments stands for their bytes. Connections there have no time
+//! stamps. Here each acknowledgement echoes the present time, so that a time stamp gives no sample,
+//! or one that equals the RTT.
 
 use super::*;
 use l4s_model::Hold;
@@ -21,12 +21,12 @@ struct Case {
 }
 
 impl Case {
-    /// Connected over a path of this round trip.
+    /// A connection over a path of this RTT.
     fn connected(rtt_ms: u64, ecn: Option<Ecn>) -> Case {
         Case::holding(Hold::None, rtt_ms, ecn)
     }
 
-    /// The same, where the application asks for this.
+    /// The same, with this option of the application.
     fn holding(hold: Hold, rtt_ms: u64, ecn: Option<Ecn>) -> Case {
         let config = SenderConfig {
             cc: Config::Cubic(cubic::Config::default()),
@@ -51,7 +51,7 @@ impl Case {
         Case { sender, now, sent, age: Duration::ZERO }
     }
 
-    /// Time goes on, and timers fire.
+    /// Advances the time; timers fire.
     fn wait(&mut self, ms: u64) -> &mut Case {
         let end = self.now + MS * ms;
         while self.sender.deadline() <= end {
@@ -105,7 +105,7 @@ impl Case {
         self.acknowledge(cumulative, blocks, false)
     }
 
-    /// It has sent these segments, in this order, and no others.
+    /// Asserts that it has sent these segments, in this order, and no others.
     #[track_caller]
     fn sends(&mut self, segments: &[u64]) -> &mut Case {
         let sent = std::mem::take(&mut self.sent.0);
@@ -165,7 +165,7 @@ fn the_first_two_duplicates_send_a_new_segment_each() {
     case.write(15).sends(&FIRST);
     case.wait(110).ack(0, &[(1, 2)]).sends(&[10]);
     case.wait(10).ack(0, &[(1, 3)]).sends(&[11]);
-    // It was reordering.
+    // The cause was reordering.
     case.wait(10).ack(3, &[]).sends(&[12, 13]).is_in(State::Open);
     case.wait(20).ack(5, &[]).sends(&[14]);
 }
@@ -192,7 +192,7 @@ fn blocks_come_in_any_order() {
     case.wait(17).ack(4, &[(6, 7), (8, 10)]);
     case.wait(10).ack(7, &[(8, 10)]).is_in(State::Recovery);
     case.wait(100).ack(10, &[]).is_in(State::Open);
-    // Each lost segment once.
+    // Each lost segment is sent once.
     let mut again: Vec<u64> = case.sent.0.iter().map(|(s, _)| s.seq / SEGMENT).collect();
     again.sort_unstable();
     assert_eq!(again, [4, 5, 7]);
@@ -216,7 +216,7 @@ fn a_reduction_sends_a_segment_for_each_that_arrives() {
 }
 
 /// `fast_recovery/prr-ss-30pkt-lost1_4`: the first four are lost. Afterwards a window of the
-/// threshold goes out at once.
+/// threshold is sent at once.
 #[test]
 fn a_reduction_ends_with_a_window_of_the_threshold() {
     let mut case = Case::connected(10, None);
@@ -244,21 +244,21 @@ fn a_reduction_grows_back_where_losses_took_more() {
     case.wait(10).ack(1, &[(4, 12)]).sends(&[14, 15]);
 }
 
-/// `fast_recovery/prr-ss-ack-below-snd_una-cubic`: blocks of an acknowledgement that was overtaken
-/// count.
+/// `fast_recovery/prr-ss-ack-below-snd_una-cubic`: the blocks of an acknowledgement count even if it was
+/// overtaken.
 #[test]
 fn an_old_acknowledgement_tells_of_blocks() {
     let mut case = Case::connected(10, None);
     case.write(10).sends(&FIRST);
     case.wait(10).ack(0, &[(1, 2)]).ack(0, &[(1, 3)]).ack(0, &[(8, 9), (1, 3)]).sends(&[0]);
-    // A lower RTT than that of the path would leave no window for reordering.
+    // A lower RTT than the path's would leave no window for reordering.
     case.age = MS * 10;
     case.wait(12).ack(4, &[(8, 9)]).sends(&[4, 5, 6]);
     case.write(10).sends(&[]);
     case.wait(2).ack(3, &[(5, 7)]).sends(&[7, 10]);
 }
 
-/// One that is older than the largest receive window is no part of the connection (RFC 5961 §5.2).
+/// An acknowledgement older than the largest receive window is not part of the connection (RFC 5961 §5.2).
 #[test]
 fn an_acknowledgement_older_than_the_window_tells_nothing() {
     let mut case = Case::connected(10, None);
@@ -274,7 +274,7 @@ fn an_acknowledgement_older_than_the_window_tells_nothing() {
 }
 
 /// `cwnd_moderation/cwnd-moderation-ecn-enter-cwr-no-moderation-700`: a mark while the window is
-/// not used. The file has a window of 4: three in flight, and one. It is of kernels without
+/// not used. The file has a window of 4: three in flight, and one. It is for kernels without
 /// SafeACK, which adds another.
 #[test]
 fn a_mark_reduces_the_window_to_what_is_in_flight_and_two_more() {
@@ -299,7 +299,7 @@ fn after_a_timeout_the_window_doubles_up_to_the_threshold() {
     let mut case = Case::connected(100, None);
     case.write(1).sends(&[0]).wait(100).ack(1, &[]).has_window(10);
     case.write(1).sends(&[1]);
-    // The probe goes out when the timeout would be.
+    // The probe is sent at the time of the timeout.
     case.wait(299).sends(&[]).wait(5).sends(&[1]);
     case.wait(290).sends(&[]).wait(10).sends(&[1]).is_in(State::Loss);
     case.wait(100).ack(2, &[]).has_window(2).has_threshold(7);
@@ -370,10 +370,10 @@ fn nagles_algorithm_has_one_small_segment_in_flight() {
     write_bytes(&mut case, 300);
     write_bytes(&mut case, 500);
     assert_eq!(ends(&mut case), [0; 0]);
-    // Full segments go at once: 300 + 500 + 400 B are one, and 200 B more.
+    // Full segments are sent at once: 300 + 500 + 400 B are one, and 200 B more.
     write_bytes(&mut case, 400);
     assert_eq!(ends(&mut case), [1100]);
-    // The small one arrived.
+    // The small segment arrived.
     case.wait(100).acknowledge_bytes(100, Default::default(), false);
     assert_eq!(ends(&mut case), [1300]);
 }
@@ -393,7 +393,7 @@ fn a_cork_waits_for_a_full_segment_or_a_timeout() {
     assert_eq!(ends(&mut case), [0; 0]);
     case.wait(2);
     assert_eq!(ends(&mut case), [1200]);
-    // It is sent again like any other.
+    // It is sent again as any other.
     case.wait(1000);
     assert_eq!(ends(&mut case)[0], 1200);
 }

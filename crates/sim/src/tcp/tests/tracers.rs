@@ -1,5 +1,5 @@
-//! Sets of tracers on a path that overtakes, marks and loses as a test requires: the common part of both
-//! forms, and each form's own.
+//! Sets of tracers on a path that overtakes, marks and loses packets as a test requires: the common part of
+//! both forms, and the parts of each form.
 
 mod copies;
 mod split;
@@ -16,13 +16,13 @@ const PAYLOAD: u16 = FULL - 12;
 /// Payload of the segment behind the front of a split set.
 const TAIL: u64 = TRACER - 1;
 
-/// Which packet of a set it is.
+/// The role of a packet in a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Of {
     Front,
     Middle,
     Rear,
-    /// Of none.
+    /// It belongs to no set.
     None,
 }
 
@@ -61,7 +61,7 @@ fn follow(
     size: Option<u64>,
     mut fate: impl FnMut(&Segment, bool) -> Fate,
 ) -> Path<impl FnMut(&Segment, bool) -> Fate> {
-    // Marks that keep the window from growing without end.
+    // Marks that limit the growth of the window.
     let fate = move |s: &Segment, again: bool| match fate(s, again) {
         Fate::Arrive if s.number() % 100 == 50 && s.payload == PAYLOAD => Fate::Mark,
         fate => fate,
@@ -70,8 +70,8 @@ fn follow(
     Path::with(config, true, size, fate, |sender| sender.follow(script))
 }
 
-/// Marks that the sender learned of and that the receiver saw, and the mean window, where this packet
-/// of each set is marked.
+/// The number of marks that the sender counted and that the receiver saw, and the mean window, if this
+/// packet of each set is marked.
 fn marked(form: TracerSet, marked: Of) -> (u32, u32, f64) {
     let (mut path, script) = traced(form, None, move |s, of, _| match of {
         of if of == marked && of != Of::None && s.number() > 100 => Fate::Mark,
@@ -106,8 +106,8 @@ fn a_set_in_order_is_told_from_one_that_was_overtaken() {
     }
 }
 
-/// As where the Classic queue is empty and the L4S queue is not. If the front is later than the rear,
-/// it might as well be lost.
+/// The situation of an empty Classic queue and a longer L4S queue. A front that is later than the rear
+/// has the same effect as a lost front.
 #[test]
 fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
     let cases = [(SPACING * 3 / 2, true), (SPACING * 5 / 2, false)];
@@ -127,7 +127,7 @@ fn a_middle_before_its_front_was_not_in_one_queue_with_it() {
     }
 }
 
-/// Lost packets of a set and of the stream are sent again, as any segment; the set has no outcome.
+/// Lost packets of a set and of the stream are sent again, as any segment; the set then has no outcome.
 #[test]
 fn a_part_that_is_lost_tells_nothing_and_is_repaired_if_anybody_misses_it() {
     for (form, lost, missed) in [

@@ -1,5 +1,5 @@
-//! Sets that are copies of the end of a segment: nothing of the stream, and nothing to the sender's
-//! TCP.
+//! Sets that are copies of the end of a segment: they are not part of the stream, and the sender's TCP does
+//! not see them.
 
 use super::*;
 use crate::packet::Duplicate;
@@ -25,17 +25,17 @@ fn a_set_is_a_full_segment_and_its_end_twice() {
         assert_eq!(ends, [ends[0]; 3]);
         assert!(!middle.push && !rear.push && !middle.fin && !rear.fin);
     }
-    // All else is the stream, segment by segment.
+    // All other segments are the stream, in order.
     let stream: Vec<_> = seen.iter().filter(|s| s.payload == PAYLOAD).collect();
     assert!(stream.iter().enumerate().all(|(n, s)| s.seq == n as u64 * u64::from(PAYLOAD)));
 }
 
-/// The set does not change the stream that it goes along with: the same losses are found, with the
-/// same window. But the receiver acknowledges immediately for some time, so that the next segments go
-/// a little earlier.
+/// A set does not change the stream: the same losses are detected, with the same window. But the receiver
+/// acknowledges immediately for some time, so that the next segments are sent a little
+/// earlier.
 #[test]
 fn nothing_of_a_set_changes_the_stream() {
-    // One in 200 is lost, and others are marked, whether they are fronts or not.
+    // One in 200 is lost, and others are marked, fronts or not.
     let run = |sets: bool| {
         let lose = |s: &Segment, again: bool| match s.number() % 200 {
             77 if !again && s.payload == PAYLOAD => Fate::Lose,
@@ -58,10 +58,10 @@ fn nothing_of_a_set_changes_the_stream() {
     assert!((with.2 / without.2 - 1.0).abs() < 0.1, "{} {}", with.2, without.2);
 }
 
-/// An answer is a duplicate acknowledgement without a block of the sender's own. It moves nothing.
+/// An answer is a duplicate acknowledgement without a block of the sender's own. It has no effect.
 #[test]
 fn an_answer_is_nothing_to_the_sender() {
-    // The first window is acknowledged, and the next one on its way.
+    // The first window is acknowledged, and the next one is in flight.
     let (mut path, _) = traced(TracerSet::Copies, None, |_, _, _| Fate::Arrive);
     path.run(at(RTT * 2 + MS));
     path.now = at(RTT * 2 + MS);
@@ -98,7 +98,7 @@ fn a_marked_copy_counts_as_any_mark() {
     let (_, _, clean) = marked(TracerSet::Copies, Of::None);
     for copy in [Of::Middle, Of::Rear] {
         let (told, seen, window) = marked(TracerSet::Copies, copy);
-        // The last ones are on their way.
+        // The last ones are in flight.
         assert!(seen > 30 && told.abs_diff(seen) <= 2, "{copy:?}: {told} {seen}");
         assert!(window < clean * 0.95, "{copy:?}: {window} {clean}");
     }

@@ -33,25 +33,25 @@ fn a_set_is_three_packets_as_long_as_one() {
     }
 }
 
-/// A middle is in the queue of others: its mark is not for this window.
+/// A middle is in the queue of other traffic, so its mark does not reduce this window.
 #[test]
 fn a_marked_middle_changes_nothing_and_a_marked_rear_does() {
     let (_, _, clean) = marked(TracerSet::Split, Of::None);
     let (told, seen, window) = marked(TracerSet::Split, Of::Middle);
-    // A middle's mark and another one may be on their way to the sender.
+    // The marks of a middle and of another packet may be in flight to the sender.
     assert!(seen > 30 && seen - told <= 2, "the receiver counts them: {told} {seen}");
     assert!((window / clean - 1.0).abs() < 0.01, "{window} {clean}");
     let (.., window) = marked(TracerSet::Split, Of::Rear);
     assert!(window < clean * 0.95, "{window} {clean}");
 }
 
-/// Sets in the writes of an application: a write is delivered when its bytes are there, and the last
-/// segment of everything is pushed.
+/// Sets in the writes of an application: a write is delivered when its bytes have arrived, and the last
+/// segment of the stream is pushed.
 #[test]
 fn each_write_has_its_own_bytes_whatever_is_lost() {
     for seed in 0..100 {
         let mut rng = stream(seed, "writes");
-        // Where segments end that were pushed, and how many were sent again.
+        // The ends of pushed segments, and the number of retransmissions.
         let (mut pushed, mut again) = (std::collections::BTreeSet::new(), 0);
         let fate = |s: &Segment, resent: bool| {
             again += u32::from(resent);
@@ -72,7 +72,7 @@ fn each_write_has_its_own_bytes_whatever_is_lost() {
             sender.serve_application(Hold::None);
         });
         let mut sizes = stream(seed, "sizes");
-        // Where each write ends.
+        // The end of each write.
         let mut ends = Vec::new();
         let mut end = 0;
         for _ in 0..100 {
