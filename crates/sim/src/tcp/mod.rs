@@ -23,7 +23,7 @@ mod supply;
 mod usage;
 
 pub(crate) use accecn::INITIAL_BYTES;
-// What `Sender` and `Receiver` take and return; segments and acknowledgements are at the root.
+// The arguments and results of `Sender` and `Receiver`; segments and acknowledgements are at the root.
 pub use crate::packet::{AccEcn, Duplicate, Request, Stamp, Stamps, Syn, SynAck};
 pub use client::{Client, Offer};
 pub use receiver::{Arrived, Receiver};
