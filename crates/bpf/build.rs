@@ -1,16 +1,16 @@
 //! Builds the BPF programs with clang, and the shared arithmetic for the host.
 //!
-//! Without clang the crate builds all the same, and says at run time what is missing: for each
-//! program, since the queue discipline takes a newer clang than the others.
+//! Without clang the crate is built too, and reports at run time which program is missing and why. The
+//! queue discipline needs a newer clang than the other programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Versions of clang that may be there under names such as `clang-19`.
+/// Versions of clang that may be installed under names such as `clang-19`.
 const OLDEST_NAMED: u32 = 14;
 const NEWEST_NAMED: u32 = 22;
-/// What the queue discipline takes.
+/// The oldest clang that compiles the queue discipline.
 const QDISC_CLANG: u32 = 16;
 
 const PROGRAMS: [&str; 6] = ["dctcp", "prague", "ect1", "tracers", "sockets", "dualpi2"];
@@ -29,7 +29,7 @@ fn main() {
         let fault = compile(&clang, program, &out).err();
         if let Some(fault) = &fault {
             println!("cargo:warning=built without {program}.bpf.c: {fault}");
-            // A file that never is: the next build tries again, since clang may be there by then.
+            // This file never exists, so the next build tries again: clang may be installed by then.
             println!("cargo:rerun-if-changed={}", out.join("absent").display());
             fs::write(object(program, &out), []).expect("OUT_DIR is writable");
         }
@@ -44,7 +44,7 @@ fn object(program: &str, out: &Path) -> PathBuf {
     out.join(format!("{program}.bpf.o"))
 }
 
-/// `$CLANG`, or the newest that Debian has under a name of its own, or else `clang`.
+/// `$CLANG`, or the newest version that Debian installs under its own name, or else `clang`.
 fn newest_clang() -> String {
     println!("cargo:rerun-if-env-changed=PATH");
     let has = |clang: &str| Command::new(clang).arg("--version").output().is_ok();
@@ -57,7 +57,7 @@ fn newest_clang() -> String {
 
 /// Compiles one program; the error is for people.
 fn compile(clang: &str, program: &str, out: &Path) -> Result<(), String> {
-    // References to packets are marked in a way that older ones drop without a word.
+    // References to packets are marked by an attribute that older versions ignore silently.
     if program == "dualpi2" {
         let has = Command::new(clang).args(["-dM", "-E", "-x", "c", "/dev/null"]).output();
         let has = has.map_err(|error| format!("`{clang}` cannot be run ({error})"))?;
@@ -71,7 +71,7 @@ fn compile(clang: &str, program: &str, out: &Path) -> Result<(), String> {
     let output = Command::new(clang)
         // -mcpu=v3 is Linux 5.1. -g makes the types that CO-RE needs.
         .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wno-unused-function"])
-        // Line numbers name files, and a path of this machine would make each build another one.
+        // Line numbers name files. A path of this machine would change the result of each build.
         .arg("-fdebug-compilation-dir=.")
         .arg("-c")
         .arg(format!("src/bpf/{program}.bpf.c"))

@@ -1,5 +1,5 @@
-//! What the programs cost, in a kernel that has them: nanoseconds per packet of queue disciplines,
-//! and of congestion controls processor time per gigabyte. In the virtual machine, whose clock
+//! The cost of the programs in a kernel that supports them: nanoseconds per packet of queue disciplines,
+//! and processor time per gigabyte of congestion controls. In the virtual machine, whose clock
 //! counts instructions, a nanosecond is an instruction:
 //!
 //! ```text
@@ -52,7 +52,7 @@ fn run(program: &str, arguments: &str) -> Result<()> {
     Err(format!("{program} {arguments}: {}", String::from_utf8_lossy(&done.stderr)).into())
 }
 
-/// Datagrams to a device that forgets them, by each discipline.
+/// Datagrams to a device that discards them, with each discipline.
 fn queues() -> Result<()> {
     let ours = DualPi2::register("l4s_cost", 1)?;
     ours.prepare(&Settings::new(&Config::linux(), Link { rate: None, burst: Default::default() }))?;
@@ -64,7 +64,7 @@ fn queues() -> Result<()> {
             println!("{kind:14} this kernel has it not");
             continue;
         }
-        // The part of ours that is on the way to it.
+        // The part of our discipline that runs at the egress of the device.
         let _decides = (kind == ours.name()).then(|| ours.decide(ifindex)).transpose()?;
         let ns = datagrams()?;
         let own = ns.saturating_sub(*bare.get_or_insert(ns));
@@ -76,7 +76,7 @@ fn queues() -> Result<()> {
     run("tc", "qdisc del dev cost0 root")
 }
 
-/// What the kernel says of each program of ours, in another pass: to measure costs something, too.
+/// The kernel's statistics of each of our programs, in a pass of its own, since they cost time, too.
 fn parts() -> Result<()> {
     const MEASURED: &str = "/proc/sys/kernel/bpf_stats_enabled";
     std::fs::write(MEASURED, "1")?;
@@ -91,7 +91,7 @@ fn parts() -> Result<()> {
     Ok(())
 }
 
-/// Half of them to the L4S queue. The best of three counts.
+/// Half of the datagrams go to the L4S queue. The best of three runs counts.
 fn datagrams() -> Result<u64> {
     let socket = UdpSocket::bind("192.0.2.1:0")?;
     socket.connect("192.0.2.2:9")?;
@@ -111,8 +111,8 @@ fn datagrams() -> Result<u64> {
     Ok(best)
 }
 
-/// A transfer over the loopback device with each congestion control: both ends on this machine,
-/// which is always busy, so that the time is the processor's.
+/// A transfer over the loopback device with each congestion control. Both ends are on this machine,
+/// which is always busy, so the time is processor time.
 fn controls() -> Result<()> {
     let prague = Loaded::prague("prague_cost", &l4s_cc::prague::Config::paper())?;
     let dctcp = Loaded::dctcp("dctcp_cost")?;
@@ -127,17 +127,17 @@ fn controls() -> Result<()> {
     Ok(())
 }
 
-/// How many segments an aggregate may have: all that a device takes, and what `l4s host` sets for
+/// The maximum of segments in an aggregate: the device's limit, and the settings of `l4s host` for
 /// 1 Gb/s and for 40 Mb/s.
 const SEGMENTS: [u32; 3] = [65535, 20, 1];
 
-/// Transfers from one network namespace to another over a pair of devices, with aggregates of so
-/// many segments at most.
+/// Transfers from one network namespace to another over a pair of devices, with at most this number of
+/// segments in an aggregate.
 fn bursts() -> Result<()> {
     let prague = Loaded::prague("prague_bursts", &l4s_cc::prague::Config::paper())?;
     let home = File::open("/proc/self/ns/net")?;
     let home = format!("/proc/{}/fd/{}", std::process::id(), home.as_raw_fd());
-    // The other namespace lives for as long as its socket, the devices as long as both.
+    // The other namespace exists as long as its socket, the devices as long as both namespaces.
     let far = thread::spawn(move || far_end(&home).map_err(|error| error.to_string()));
     let listener = far.join().map_err(|_| "the far end")??;
     ip("addr add 198.51.100.1/24 dev cost1")?;
@@ -159,7 +159,7 @@ fn bursts() -> Result<()> {
 
 /// A namespace for this thread, with one end of the pair; the other is in the namespace `home`.
 fn far_end(home: &str) -> Result<TcpListener> {
-    // SAFETY: a new network namespace changes nothing that memory safety rests on.
+    // SAFETY: a new network namespace has no effect on memory safety.
     #[allow(unsafe_code)]
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
     ip("link add cost2 type veth peer name cost1")?;
@@ -169,7 +169,7 @@ fn far_end(home: &str) -> Result<TcpListener> {
     Ok(TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?)
 }
 
-/// From the end that connects to the one that listens.
+/// A transfer from the end that connects to the end that listens.
 fn transfer(control: &str, listener: &TcpListener, address: SocketAddr) -> Result<Duration> {
     set_tcp_congestion(listener, control)?;
     let client = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
