@@ -2,18 +2,18 @@
 /*
  * TCP Prague, built into the kernel of `--on linux`.
  *
- * What it does is in the headers, which the BPF program of stock kernels has too; here is what
- * the kernel has in its own way. The listener and the client must both have chosen it, for each
- * flag is looked at where a packet of the handshake is made or read:
+ * The behaviour is in the headers, which the BPF program of stock kernels has too. This file has the
+ * parts that differ in the kernel. The listener and the client must both have chosen it, since each flag
+ * is read where a packet of the handshake is made or received:
  *
  *  - NEEDS_ACCECN asks for AccECN, and grants it;
- *  - ECT_1_NEGOTIATION makes SYN and SYN/ACK ECT(1). What follows would be ECT(0): build.sh has
- *    tcp_ecn_send() look at the flag as well;
- *  - NO_FALLBACK_RFC3168: with a peer that has only the ECN of RFC 3168 there is none at all, so
- *    that no receiver's side is needed here.
+ *  - ECT_1_NEGOTIATION makes SYN and SYN/ACK ECT(1). Later packets would be ECT(0), so build.sh makes
+ *    tcp_ecn_send() read the flag as well;
+ *  - NO_FALLBACK_RFC3168: with a peer that has only the ECN of RFC 3168 there is no ECN, so no
+ *    receiver's side is needed here.
  *
  * Each network namespace has settings of its own: net/ipv4/tcp_prague is struct prague_config of
- * prague.h as a row of numbers. What a connection knows is to be had with TCP_CC_INFO.
+ * prague.h as a row of numbers. TCP_CC_INFO returns the state of a connection.
  */
 #include <linux/module.h>
 #include <linux/inet_diag.h>
@@ -23,7 +23,7 @@
 #include <net/netns/generic.h>
 #include <net/tcp.h>
 
-/* What the headers ask for. */
+/* The functions that the headers require. */
 static __always_inline u32 in_flight(const struct tcp_sock *tp)
 {
 	return tcp_packets_in_flight(tp);
@@ -68,7 +68,7 @@ static struct prague_shown *prague_shown(struct sock *sk);
 /* In the connection's control block. */
 struct connection {
 	struct prague_connection prague;
-	/* Null where there was no memory for it. */
+	/* Null if there was no memory for it. */
 	struct prague_shown *shown;
 };
 
@@ -105,9 +105,9 @@ static void prague_release(struct sock *sk)
 }
 
 /*
- * What a connection knows, in the five words that there is room for: the score and its highest in
- * 2^-16 (they are 1000 at most); smoothed RTT, deviation and depth, which have 24 bits, with the
- * bytes of the number of rounds above. Not for ss, which would take it for another control's.
+ * The state of a connection, in the five words that there is room for. The score and its maximum are in
+ * 2^-16; they are 1000 at most. Smoothed RTT, deviation and depth have 24 bits, and the upper bytes have
+ * the number of rounds. It is not returned to ss, which would take it for another control's.
  */
 static size_t prague_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
 {
@@ -148,7 +148,7 @@ static struct tcp_congestion_ops prague __read_mostly = {
 				  TCP_CONG_NO_FALLBACK_RFC3168,
 };
 
-/* For connections without ECN, which are Not-ECT only where nothing asks for more. */
+/* For connections without ECN, which are Not-ECT only if no control requires ECN. */
 static struct tcp_congestion_ops prague_without_ecn __read_mostly = {
 	PRAGUE_OPERATIONS,
 };

@@ -4,10 +4,10 @@
  * ECN AQM", called Fallback here): pure functions over one connection's state.
  *
  * The BPF program, the kernel of `--on linux` and the host share it: the includer provides u8,
- * u32, u64, s64 and __always_inline. The host holds it against l4s_cc::classic_ecn, integer by
- * integer: whoever changes one changes both. There is no signed division, no loop, no floating
- * point and nothing wider than 64 bits. Signed numbers are shifted to the right as every compiler
- * of a kernel does it, by their sign; none is shifted to the left.
+ * u32, u64, s64 and __always_inline. Tests on the host compare it with l4s_cc::classic_ecn, integer
+ * by integer, so change both together. There is no signed division, no loop, no floating point and
+ * nothing wider than 64 bits. Signed numbers are shifted to the right arithmetically, as every
+ * compiler of a kernel does it; none is shifted to the left.
  *
  * Time is in microseconds. Sequence numbers may be bytes or segments; they wrap at 32 bits.
  */
@@ -78,7 +78,7 @@ struct classic_ecn_config {
 	u64 lg_v0, lg_d0;
 	/* L_STICKY and C_STICKY in 2^-24: 1000 at most, so 34 bits. */
 	u64 l_sticky, c_sticky;
-	/* Whether a round takes at least a virtual RTT. */
+	/* Whether a round lasts at least a virtual RTT. */
 	u64 per_virtual;
 	/* The RTT is smoothed over 2^shift_max acknowledgements at most (20). */
 	u64 shift_max;
@@ -103,13 +103,13 @@ struct classic_ecn_smooth {
 	u32 ratio;
 };
 
-/* What becomes of outliers (Fallback appendix C). */
+/* The treatment of outliers (Fallback appendix C). */
 #define CLASSIC_ECN_NO_ALTERNATIVE 0
 #define CLASSIC_ECN_BELOW 1
 #define CLASSIC_ECN_ABOVE 2
 
 struct classic_ecn {
-	/* classic_ecn, and the highest that it was, in 2^-24. */
+	/* classic_ecn, and its maximum so far, in 2^-24. */
 	s64 score, max;
 	/* The evidence of the round trips since the last mark, while the score is at its floor. */
 	s64 pending_evidence;
@@ -163,20 +163,20 @@ struct classic_ecn_sample {
 	/* The first sequence number not yet acknowledged, and the next to be sent. */
 	u32 una;
 	u32 nxt;
-	/* Segments acknowledged since the connection began; any number that is large will do. */
+	/* Segments acknowledged since the connection began; any large number is the same. */
 	u32 acked;
 	/* Whether the sender had nothing to send (Fallback §4.1.2). */
 	u32 self_limited;
 };
 
 /*
- * The position of the highest bit; 0 for 0. Without a branch, and be it one that a compiler makes of
- * a comparison: the verifier of BPF follows both sides of each, and of many logarithms in a row all
- * combinations.
+ * The position of the highest bit; 0 for 0. It has no branch, and no comparison that a compiler turns
+ * into one. The verifier of BPF follows both sides of each branch, and all combinations for many
+ * logarithms in a row.
  */
 static __always_inline u32 classic_ecn_ilog2(u64 x)
 {
-	/* Every bit from the highest on down, */
+	/* Sets every bit below the highest. */
 	x |= 1;
 	x |= x >> 1;
 	x |= x >> 2;
@@ -184,7 +184,7 @@ static __always_inline u32 classic_ecn_ilog2(u64 x)
 	x |= x >> 8;
 	x |= x >> 16;
 	x |= x >> 32;
-	/* counted: in pairs, in fours, in eights, and all eights in the highest. */
+	/* Counts the bits: in pairs, in fours, in eights, and the sum in the highest eight. */
 	x -= (x >> 1) & 0x5555555555555555ull;
 	x = (x & 0x3333333333333333ull) + ((x >> 2) & 0x3333333333333333ull);
 	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full;
@@ -192,8 +192,8 @@ static __always_inline u32 classic_ecn_ilog2(u64 x)
 }
 
 /*
- * The logarithm of `argument`, rounded so that what rounding leaves out adds up to nothing
- * (Fallback §B.2): the factor that a result leaves out multiplies the next argument.
+ * The logarithm of `argument`. The rounding errors of successive results add up to zero (Fallback §B.2):
+ * the factor that a result omits multiplies the next argument.
  */
 static __always_inline u32 classic_ecn_lg(u32 *carry, u64 argument)
 {
@@ -204,7 +204,7 @@ static __always_inline u32 classic_ecn_lg(u32 *carry, u64 argument)
 		argument = 1;
 	if (argument > CLASSIC_ECN_ARGUMENT_MAX)
 		argument = CLASSIC_ECN_ARGUMENT_MAX;
-	/* 48 + 16 bits. The factor is 1 at least, and so is what is shifted down to it below. */
+	/* 48 + 16 bits. The factor is at least 1, and so is the value that is shifted down to it below. */
 	scaled = argument * *carry;
 	log = (classic_ecn_ilog2(scaled) - CLASSIC_ECN_CARRY_BITS) & 63;
 	/* Rounded to the nearest. The product is below 2^64 − 2^48, and the half 2^47 at most. */
@@ -282,7 +282,7 @@ static __always_inline void classic_ecn_start(struct classic_ecn *s,
 	tracers_start(&s->tracers);
 }
 
-/* How much the flow should behave as a Classic one, from 0 to 1 in 2^-24 (Fallback §3). */
+/* The degree of Classic behaviour of the flow, from 0 to 1 in 2^-24 (Fallback §3). */
 static __always_inline u32 classic_ecn_classic(const struct classic_ecn *s)
 {
 	if (s->score <= 0)
@@ -392,8 +392,7 @@ static __always_inline void classic_ecn_filter(struct classic_ecn *s, u32 rtt)
 	if (s->side == CLASSIC_ECN_NO_ALTERNATIVE) {
 		if (outlier == CLASSIC_ECN_NO_ALTERNATIVE)
 			return;
-		/* K1 − 1 is G2·K2, and G2 times the deviation is what that is without its scale.
-		 * Rounded up. */
+		/* K1 − 1 is G2·K2, and G2 times the deviation is the unscaled deviation. Rounded up. */
 		s->alternative = s->original;
 		s->alternative.srtt = (u64)rtt << (s->original.shift & 31);
 		s->alternative.mdev += (CLASSIC_ECN_K2 * ((u64)mdev + 1) + 15) / 16;

@@ -2,12 +2,12 @@
 /*
  * The arithmetic of TCP Prague: pure functions over one connection's state.
  *
- * Prague is DCTCP made fit for the Internet (RFC 9331 §4.3): the window has a fraction, growth
+ * Prague is DCTCP adapted to the Internet (RFC 9331 §4.3): the window has a fraction, growth
  * does not depend on the RTT where that is short, and a mark is answered at most once per
  * virtual RTT.
  *
  * The BPF program and the host share it: the includer provides u8, u16, u32, u64, s64 and
- * __always_inline. The host holds it against l4s_cc::prague, integer by integer. There is no
+ * __always_inline. Tests on the host compare it with l4s_cc::prague, integer by integer. There is no
  * signed division, no loop and nothing wider than 64 bits, so that any kernel can run it.
  *
  * Time is in microseconds. Sequence numbers may be bytes or segments; they wrap at 32 bits.
@@ -22,16 +22,16 @@
 #define PRAGUE_CWND_BITS 20
 /* Feedback of one round trip needs two packets in flight. */
 #define PRAGUE_CWND_MIN (2ull << PRAGUE_CWND_BITS)
-/* So that the window times alpha fits in 63 bits: 2^(19 + 20 + 24). */
+/* Limits the window so that its product with alpha fits in 63 bits: 2^(19 + 20 + 24). */
 #define PRAGUE_CWND_MAX (1ull << (19 + PRAGUE_CWND_BITS))
 /* alpha is a fraction of 2^24. */
 #define PRAGUE_ALPHA_BITS 24
-/* RFC 8257 §3.3: g = 1/16. The average keeps as many bits more, so that it never sticks. */
+/* RFC 8257 §3.3: g = 1/16. The average has as many bits more, so that rounding never stops it. */
 #define PRAGUE_SHIFT_G 4
 #define PRAGUE_AVERAGE_MAX (1u << (PRAGUE_ALPHA_BITS + PRAGUE_SHIFT_G))
 /* No slow-start threshold yet, as in Linux' control block. */
 #define PRAGUE_NO_THRESHOLD 0xffffffffu
-/* More than one acknowledgement can deliver; keeps the increase within 61 bits. */
+/* More than one acknowledgement can deliver. It keeps the increase within 61 bits. */
 #define PRAGUE_DELIVERED_MAX ((1u << 20) - 1)
 /* RFC 6928. */
 #define PRAGUE_INITIAL_WINDOW 10
@@ -44,13 +44,13 @@
 /* The scalable mode: the growth is a packet per round trip at about R0 + R1. */
 #define PRAGUE_SCALABLE_R0 (1u << 14)
 #define PRAGUE_SCALABLE_R1 1536u
-/* The scalable and the additive mode leave longer paths alone. */
+/* The scalable and the additive mode do not change longer paths. */
 #define PRAGUE_LONG_RTT 100000u
 /* One packet per window, in the scale of growth. */
 #define PRAGUE_ONE (1ull << 32)
-/* The RTT of which shorter paths get the rate. Less than 2^16, so that its square fits in 32 bits. */
+/* Shorter paths get the rate of this RTT. Less than 2^16, so that its square fits in 32 bits. */
 #define PRAGUE_RTT_VIRT 25000u
-/* Rounds without a mark before there may be room. */
+/* Rounds without a mark before there may be spare capacity. */
 #define PRAGUE_QUIET_ROUNDS 8
 
 /* The settings of a connection, made by l4s_cc::prague::kernel. Words of 64 bits, none of them
@@ -64,27 +64,27 @@ struct prague_config {
 	u64 alpha_per_virtual;
 	/* alpha before the first mark, in 1/1024. */
 	u64 alpha_on_init;
-	/* Whether it grows faster once marks stay away. */
+	/* Whether it grows faster after some time without marks. */
 	u64 fast;
-	/* Whether slow start goes on until marks come as often as they do later. */
+	/* Whether slow start continues until marks are as frequent as in the steady state. */
 	u64 gentle;
 	/* Whether it looks for a Classic queue and falls back in one (Fallback). */
 	u64 detects;
-	/* alpha in a Classic queue, in 2^-24 (Fallback §6.1); as all below 0 where it does not look for
-	 * one. */
+	/* alpha in a Classic queue, in 2^-24 (Fallback §6.1). Without a detector it and all fields below
+	 * are 0. */
 	u64 alpha_classic;
 	/* Whether it grows like Reno there. */
 	u64 classic_reno;
 	struct classic_ecn_config detector;
 };
 
-/* The settings of l4s_cc::prague::Config::linux(); a test holds them against it. */
+/* The settings of l4s_cc::prague::Config::linux(); a test compares them with it. */
 #define PRAGUE_STOCK { .rtt_independence = PRAGUE_RTT_RATE, .alpha_per_virtual = 1 }
 
 struct prague {
 	/* The window in 2^-20 packets. */
 	u64 frac_cwnd;
-	/* What is left of the last increase, in 2^-40 packets times the window. */
+	/* The remainder of the last increase, in 2^-40 packets times the window. */
 	u64 credit;
 	/* The window before the last loss. */
 	u64 prior_frac_cwnd;
@@ -106,30 +106,30 @@ struct prague {
 	u32 ssthresh;
 	/* The threshold before the last loss. */
 	u32 prior_ssthresh;
-	/* Rounds that are left before the rate is independent of the RTT. */
+	/* Rounds until the rate is independent of the RTT. */
 	u32 transition;
 	/* Rounds of observation since the last mark. */
 	u16 quiet;
-	/* Rounds for which it has been looking for room since then. */
+	/* Rounds of fast growth since then. */
 	u16 looking;
-	/* Whether a mark was ever seen. */
+	/* Whether the connection ever saw a mark. */
 	u8 saw_ce;
-	/* Whether a loss is being recovered from. */
+	/* Whether it recovers from a loss. */
 	u8 in_loss;
-	/* Whether there was a loss since the last mark: the bottleneck may be one that does not
+	/* Whether there was a loss since the last mark. The bottleneck may then be one that does not
 	 * mark. */
 	u8 after_loss;
-	/* PRAGUE_RTT_OFF and so on: the configured one, unless there is no ECN. */
+	/* PRAGUE_RTT_OFF and so on: the configured value, unless there is no ECN. */
 	u8 independence;
 };
 
-/* What one acknowledgement told the sender. */
+/* The information of one acknowledgement. */
 struct prague_ack {
-	/* When it arrived. */
+	/* Its arrival time. */
 	u64 now;
 	/* Smoothed RTT; 0 for not known. */
 	u32 srtt_us;
-	/* That of the newest packet acknowledged, or CLASSIC_ECN_NO_RTT; and the lowest. */
+	/* The RTT of the newest acknowledged packet, or CLASSIC_ECN_NO_RTT; and the lowest RTT. */
 	u32 rtt_us;
 	u32 min_rtt_us;
 	/* Packets newly delivered. */
@@ -141,20 +141,20 @@ struct prague_ack {
 	u32 nxt;
 	/* Packets acknowledged since the connection began; any number that is large will do. */
 	u32 acked;
-	/* Whether the window was what limited the sender. */
+	/* Whether the window limited the sender. */
 	u32 limited;
-	/* Whether it had nothing to send. */
+	/* Whether the sender had nothing to send. */
 	u32 app_limited;
 };
 
-/* What does not fit in a kernel's control block of a connection, and what user space reads. */
+/* The state that does not fit in a kernel's control block of a connection, and that user space reads. */
 struct prague_shown {
 	struct classic_ecn detector;
 	/* Moving average of the fraction of marks, as in struct prague. */
 	u32 average;
-	/* Packets acknowledged, while there are few. */
+	/* Packets acknowledged, counted while there are few. */
 	u32 acked;
-	/* Sets of tracers on their way. */
+	/* The sets of tracers in flight. */
 	struct tracing tracing;
 };
 
@@ -175,7 +175,7 @@ static __always_inline u32 prague_cwnd(const struct prague *s)
 	return (u32)((s->frac_cwnd + (1u << (PRAGUE_CWND_BITS - 1))) >> PRAGUE_CWND_BITS);
 }
 
-/* The fraction of marks that the sender believes in, of 2^24. */
+/* The sender's estimate of the fraction of marks, in 2^-24. */
 static __always_inline u32 prague_alpha(const struct prague *s)
 {
 	return s->average >> PRAGUE_SHIFT_G;
@@ -210,8 +210,8 @@ static __always_inline void prague_start(struct prague *s, const struct prague_c
 	s->independence = (u8)c->rtt_independence;
 }
 
-/* How long a flow of this RTT waits at least between two answers to marks: the RTT that its rate is
- * to be that of. 0 where that is its own. */
+/* The least time between two answers to marks for a flow of this RTT: the RTT whose rate it gets. 0 if that
+ * is its own RTT. */
 static __always_inline u64 prague_rtt_virt(const struct prague *s, u32 srtt_us)
 {
 	if (s->independence == PRAGUE_RTT_OFF)
@@ -219,16 +219,15 @@ static __always_inline u64 prague_rtt_virt(const struct prague *s, u32 srtt_us)
 	return PRAGUE_RTT_VIRT + (s->independence == PRAGUE_RTT_ADDITIVE ? srtt_us : 0);
 }
 
-/* Whether nothing ever told it where to stop. Where the exit is not to be gentle, the first mark
- * does. */
+/* Whether no event has set a threshold yet. Unless the exit is gentle, the first mark sets it. */
 static __always_inline int prague_in_first_slow_start(const struct prague *s,
 						      const struct prague_config *c)
 {
 	return c->gentle && s->ssthresh == PRAGUE_NO_THRESHOLD;
 }
 
-/* Whether the RTT rose so much that a queue builds, as in HyStart (RFC 9406 §4.2): by an eighth,
- * 4 ms at least and 16 at most. */
+/* Whether the RTT rose enough to show a growing queue, as in HyStart (RFC 9406 §4.2): by an eighth, at least
+ * 4 ms and at most 16 ms. */
 static __always_inline int prague_rose(const struct prague_ack *a)
 {
 	u32 rise = a->min_rtt_us / 8;
@@ -249,7 +248,7 @@ static __always_inline void prague_set_threshold(struct prague *s, const struct 
 		classic_ecn_on_threshold(d, &c->detector, s->ssthresh);
 }
 
-/* Slow start ends at this window instead, if that is more. */
+/* Slow start ends at this window instead, if it is larger. */
 static __always_inline void prague_raise_threshold(struct prague *s, const struct prague_config *c,
 						   struct classic_ecn *d, u32 ssthresh)
 {
@@ -259,7 +258,7 @@ static __always_inline void prague_raise_threshold(struct prague *s, const struc
 		classic_ecn_on_threshold(d, &c->detector, s->ssthresh);
 }
 
-/* How much it should behave as in a Classic queue, in 2^-24. */
+/* The degree of Classic behaviour, in 2^-24. */
 static __always_inline u32 prague_classic(const struct classic_ecn *d)
 {
 	return d ? classic_ecn_classic(d) : 0;
@@ -269,7 +268,7 @@ static __always_inline u32 prague_classic(const struct classic_ecn *d)
 static __always_inline void prague_update_alpha(struct prague *s)
 {
 	u32 delivered = s->delivered ? s->delivered : 1;
-	/* Marks on packets that arrived twice are reported, their delivery is not. */
+	/* Marks on packets that arrived twice are reported, but their delivery is not. */
 	u32 marked = s->delivered_ce < delivered ? s->delivered_ce : delivered;
 	u32 fraction = (u32)(((u64)marked << PRAGUE_ALPHA_BITS) / delivered);
 
@@ -294,9 +293,8 @@ static __always_inline void prague_reduce(struct prague *s, const struct prague_
 }
 
 /*
- * A round trip of slow start with marks in it is over. In its steady state a scalable control gets
- * two marks per round trip at any window (DCttH §2.1). Fewer come by chance, from a queue that is
- * shared.
+ * A round trip of slow start with marks is over. In its steady state a scalable control gets two marks
+ * per round trip at any window (DCttH §2.1). Fewer marks occur by chance, in a queue that is shared.
  */
 static __always_inline void prague_leave_slow_start(struct prague *s,
 						    const struct prague_config *c,
@@ -308,13 +306,13 @@ static __always_inline void prague_leave_slow_start(struct prague *s,
 
 	if (s->delivered_ce < 2)
 		return;
-	/* The answer is to as many marks as there were; the average learns of them as of any. */
+	/* The answer is to the marks of this round trip; the average takes them as any others. */
 	prague_update_alpha(s);
 	prague_reduce(s, c, d, prague_reduction(s, alpha), now);
 }
 
 /*
- * Counts a round. There is room where it was longer without a mark than a scalable flow is that is
+ * Counts a round. There is spare capacity after more rounds without a mark than a scalable flow has that is
  * alone in its queue (DCTCP §3.3: √(W/2) rounds).
  */
 static __always_inline void prague_end_round(struct prague *s)
@@ -365,7 +363,7 @@ static __always_inline void prague_observe(struct prague *s, const struct prague
 static __always_inline u64 prague_alpha_now(const struct prague *s, const struct prague_config *c,
 					    const struct classic_ecn *d)
 {
-	/* 24 bits each, and one more where it is 1: their products have 50. */
+	/* 24 bits each, and one more for the value 1: their products have 50. */
 	u64 alpha = prague_alpha(s), classic = prague_classic(d);
 
 	/* Alternative 2: the larger of both. */
@@ -385,7 +383,7 @@ static __always_inline void prague_answer(struct prague *s, const struct prague_
 		return;
 	if (rtt < a->srtt_us)
 		rtt = a->srtt_us;
-	/* It ends slow start: half the window, whatever alpha is. */
+	/* The first mark, or one in slow start, ends slow start: half the window, for any alpha. */
 	if (first || slow_start)
 		reduction = s->frac_cwnd / 2;
 	else if (a->now - s->cut_at >= rtt)
@@ -396,9 +394,9 @@ static __always_inline void prague_answer(struct prague *s, const struct prague_
 }
 
 /*
- * The packets that an unmarked one makes the window grow by, in 2^-32 per window: one, and less
- * where the RTT is shorter than the virtual one. The square of their ratio makes the rate grow as
- * on a path of the virtual RTT (RFC 9331 §4.3). 2^35 at most, in the scalable mode.
+ * The growth of the window for an unmarked packet, in 2^-32 packets per window: one packet, and less
+ * where the RTT is shorter than the virtual one. With the square of their ratio the rate grows as on a
+ * path of the virtual RTT (RFC 9331 §4.3). 2^35 at most, in the scalable mode.
  */
 static __always_inline u64 prague_scale(const struct prague *s, u32 srtt_us)
 {
@@ -422,7 +420,7 @@ static __always_inline u64 prague_scale(const struct prague *s, u32 srtt_us)
 	return ((rtt * rtt << 28) / ((virt + rtt) * (virt + rtt))) << 4;
 }
 
-/* Grows outside of slow start. The remainder of the division waits, so that no increase is too
+/* Growth outside of slow start. The remainder of the division is kept, so that no increase is too
  * small. */
 static __always_inline void prague_increase(struct prague *s, const struct prague_config *c,
 					    const struct classic_ecn *d, u32 srtt_us, u32 unmarked)
@@ -430,7 +428,7 @@ static __always_inline void prague_increase(struct prague *s, const struct pragu
 	u64 scale = prague_scale(s, srtt_us), gained;
 	u32 classic = prague_classic(d);
 
-	/* From there to 1, as far as the queue is a Classic one: 35 bits and a sign, times 25. */
+	/* Interpolates from there to 1 by the degree of Classic behaviour: 35 bits and a sign, times 25. */
 	if (c->classic_reno && classic)
 		scale += (u64)((((s64)PRAGUE_ONE - (s64)scale) * classic) >> PRAGUE_ALPHA_BITS);
 	/* 2^(20 + 35 + 8), and the credit of a window that was larger: 2^39 at most. */
@@ -438,8 +436,8 @@ static __always_inline void prague_increase(struct prague *s, const struct pragu
 	s->credit = gained % s->frac_cwnd;
 	s->frac_cwnd += gained / s->frac_cwnd;
 	if (c->fast && !s->after_loss && !classic && s->looking) {
-		/* A millisecond's worth of packets per round trip, or per virtual one; twice as much
-		 * after each that remains unmarked, and an eighth of the window at most. */
+		/* A millisecond's worth of packets per round trip, or per virtual one. It doubles after each
+		 * round trip that remains unmarked, up to an eighth of the window. */
 		u64 rtt = srtt_us > PRAGUE_RTT_VIRT ? srtt_us : PRAGUE_RTT_VIRT;
 		u64 most = rtt / 8 > 1000 ? rtt / 8 : 1000, step = most;
 
@@ -470,14 +468,14 @@ static __always_inline void prague_grow(struct prague *s, const struct prague_co
 		s->frac_cwnd += grown;
 		unmarked -= (u32)(grown >> PRAGUE_CWND_BITS);
 	}
-	/* After a loss the window first has to show that it fits. */
+	/* After a loss, no growth until the reduced window was acknowledged. */
 	if (unmarked && !s->in_loss)
 		prague_increase(s, c, d, a->srtt_us, unmarked);
 	if (s->frac_cwnd > PRAGUE_CWND_MAX)
 		s->frac_cwnd = PRAGUE_CWND_MAX;
 }
 
-/* Shows the detector an acknowledgement. */
+/* Passes an acknowledgement to the detector. */
 static __always_inline void prague_detect(const struct prague *s, const struct prague_config *c,
 					  struct classic_ecn *d, const struct prague_ack *a)
 {
@@ -497,8 +495,8 @@ static __always_inline void prague_detect(const struct prague *s, const struct p
 	classic_ecn_on_ack(d, &c->detector, &sample);
 }
 
-/* An acknowledgement, in whatever state the transport is. d is the connection's detector, or null
- * where there is none. */
+/* An acknowledgement, in any state of the transport. d is the connection's detector, or null if there is
+ * none. */
 static __always_inline void prague_on_ack(struct prague *s, const struct prague_config *c,
 					  struct classic_ecn *d, const struct prague_ack *a)
 {
@@ -523,8 +521,8 @@ static __always_inline void prague_on_ack(struct prague *s, const struct prague_
 }
 
 /*
- * A loss: half the window, once until all that was sent before it is acknowledged (RFC 9331
- * §4.3, RFC 5681 §3.2). After a timeout it starts again from the least window, and slow start
+ * A loss: half the window, once until all data that was sent before is acknowledged (RFC 9331
+ * §4.3, RFC 5681 §3.2). After a timeout it starts again from the minimum window, and slow start
  * leads to the half (RFC 5681 §3.1).
  */
 static __always_inline void prague_on_loss(struct prague *s, const struct prague_config *c,
@@ -549,7 +547,7 @@ static __always_inline void prague_on_loss(struct prague *s, const struct prague
 	}
 }
 
-/* The loss was none: packets were late. */
+/* The loss was spurious: packets were late. */
 static __always_inline void prague_on_undo(struct prague *s, const struct prague_config *c,
 					   struct classic_ecn *d)
 {
@@ -560,8 +558,8 @@ static __always_inline void prague_on_undo(struct prague *s, const struct prague
 }
 
 /*
- * Sending starts again after a pause: half the window for each retransmission timeout of it,
- * but not less than a new connection has (RFC 5681 §4.1, RFC 7661 §4). Any unit of time.
+ * Sending starts again after a pause: half the window for each retransmission timeout of the pause, but
+ * not less than the window of a new connection (RFC 5681 §4.1, RFC 7661 §4). Times have any unit.
  */
 static __always_inline void prague_on_restart(struct prague *s, const struct prague_config *c,
 					      struct classic_ecn *d, u32 idle, u32 rto)
@@ -584,8 +582,8 @@ static __always_inline void prague_on_restart(struct prague *s, const struct pra
 }
 
 /*
- * Bytes per second: the window per round trip, and twice that early in slow start. What is in
- * flight counts where it is more, so that a reduced window does not hold back retransmissions.
+ * Bytes per second: the window per round trip, and twice that early in slow start. If more than the
+ * window is in flight, that counts instead, so that a reduced window does not delay retransmissions.
  */
 static __always_inline u64 prague_pacing_rate(const struct prague *s, u32 in_flight, u32 mss,
 					      u32 srtt_us)
@@ -598,14 +596,14 @@ static __always_inline u64 prague_pacing_rate(const struct prague *s, u32 in_fli
 		in_flight = PRAGUE_DELIVERED_MAX;
 	if (window < (u64)in_flight << 4)
 		window = (u64)in_flight << 4;
-	/* As Linux: a millisecond where nothing is known. */
+	/* As in Linux: a millisecond if the RTT is not known. */
 	rate = window * (mss & 0xffff) * 1000000 / (srtt_us ? srtt_us : 1000);
 	if (s->frac_cwnd >> PRAGUE_CWND_BITS < s->ssthresh / 2)
 		rate *= 2;
 	return rate >> 4;
 }
 
-/* What user space gets to know. */
+/* The state that user space can read. */
 struct prague_report {
 	struct classic_ecn_report detector;
 	/* Sets of tracers: sent, and those of them that were overtaken, or came in order. */

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * TCP Prague between a kernel's TCP and the arithmetic: what each operation of a congestion
- * control reads from the socket, and what it writes there.
+ * TCP Prague between a kernel's TCP and the arithmetic: the values that each operation of a congestion
+ * control reads from the socket and writes to it.
  *
- * A BPF program and code in the kernel share it. The includer provides the kernel's types, and
- * what the two have in different ways: in_flight(tp), cwnd_limited(tp), jiffies32(),
- * prague_settings(sk) and prague_shown(sk), which is null where a connection got no memory for it.
+ * A BPF program and code in the kernel share it. The includer provides the kernel's types, and the
+ * functions that differ between the two: in_flight(tp), cwnd_limited(tp), jiffies32(),
+ * prague_settings(sk) and prague_shown(sk). The last is null if a connection got no memory for it.
  *
- * cong_control takes the kernel's place in every state: neither proportional rate reduction nor
- * the restart after a pause happen without us. Marks are counted by the kernel, exactly where
- * AccECN was negotiated, and from ECE otherwise: there the peer may say only that there was one.
+ * cong_control replaces the kernel's own in every state: proportional rate reduction and the restart
+ * after a pause happen only here. The kernel counts marks: exactly where AccECN was negotiated, and
+ * from ECE otherwise. The peer may then report only that there was a mark.
  */
 #ifndef L4S_PRAGUE_TCP_H
 #define L4S_PRAGUE_TCP_H
 
 #include "prague.h"
 
-/* More than this is many. */
+/* A limit: all larger counts have the same effect. */
 #define PRAGUE_ACKED_MAX (1u << 20)
 
-/* What ECE says, where it is what marks come back by (RFC 3168). */
+/* The meaning of ECE, if marks are reported by it (RFC 3168). */
 #define PRAGUE_ECHO_UNKNOWN 0
-/* That there was a mark, until CWR arrives. */
+/* There was a mark; repeated until CWR arrives. */
 #define PRAGUE_ECHO_CLASSIC 1
-/* Which packets were marked, as DCTCP's receiver and Prague's have it (RFC 8257 §3.2). */
+/* The acknowledged packets were marked, as DCTCP's and Prague's receivers report it (RFC 8257 §3.2). */
 #define PRAGUE_ECHO_EXACT 2
 
 #define PRAGUE_ALONE 2
@@ -31,11 +31,11 @@
 /* First in the connection's control block. */
 struct prague_connection {
 	struct prague prague;
-	/* What the kernel had counted when the last acknowledgement was seen. */
+	/* The kernel's counts at the last acknowledgement. */
 	u32 delivered;
 	u32 delivered_ce;
-	/* The kernel began a reduction; the next acknowledgement tells for what. PRAGUE_ALONE where
-	 * the CWR of an earlier one has arrived. */
+	/* The kernel began a reduction; the next acknowledgement shows its reason. PRAGUE_ALONE if the CWR
+	 * of an earlier one has arrived. */
 	u8 reducing;
 	/* Recovery began; the first retransmission must not wait for the window. */
 	u8 recovering;
@@ -43,12 +43,12 @@ struct prague_connection {
 	u8 echo;
 	/* ECE was answered, and CWR is in the first packet that had not been sent then. */
 	u8 answering;
-	/* What the last ECE acknowledged while `answering`; else what was to be sent next when the last
-	 * reduction began. */
+	/* While `answering`, the acknowledgement number of the last ECE. Otherwise the next sequence
+	 * number to be sent when the last reduction began. */
 	u32 ece_una;
 };
 
-/* The connection's detector; null where there is none, or no ECN that it could judge. */
+/* The connection's detector; null if there is none, or no ECN that it could judge. */
 static __always_inline struct classic_ecn *detector_of(const struct prague_config *config,
 						       const struct tcp_sock *tp,
 						       struct prague_shown *shown)
@@ -99,7 +99,7 @@ static __always_inline void prague_tcp_init(struct sock *sk)
 	c->echo = PRAGUE_ECHO_UNKNOWN;
 	c->answering = 0;
 	c->ece_una = tp->snd_una - 1;
-	/* TCP paces by itself where no fq is below. */
+	/* TCP paces by itself without fq. */
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	set_pacing(sk);
@@ -114,13 +114,13 @@ static __always_inline u32 is_limited(const struct prague *s, const struct tcp_s
 }
 
 /*
- * An acknowledgement where marks come back as ECE. A receiver of RFC 3168 repeats it until CWR
- * arrives, for a round trip: how many packets were marked is not to be had, and a mark means what a
- * loss means (RFC 3168 §5). So it is answered as one, once until what TCP sent with CWR is
- * acknowledged.
+ * An acknowledgement of a connection whose peer reports marks as ECE. A receiver of RFC 3168 repeats
+ * ECE for a round trip, until CWR arrives. The number of marked packets is not known, and a mark has the
+ * meaning of a loss (RFC 3168 §5). So it is answered as a loss, once until the packet that TCP sent
+ * with CWR is acknowledged.
  *
- * A receiver that tells of each packet takes ECE back before it can have seen CWR. Once it did,
- * its marks are counted.
+ * A receiver that reports the mark of each packet clears ECE before it can have received CWR. From then
+ * on its marks are counted.
  */
 static __always_inline void prague_tcp_on_echo(struct prague_connection *c,
 					       const struct prague_config *config,
@@ -139,26 +139,26 @@ static __always_inline void prague_tcp_on_echo(struct prague_connection *c,
 	if (ece) {
 		c->echo = PRAGUE_ECHO_CLASSIC;
 		if (!s->in_loss) {
-			/* CWR is in the next packet: what comes after it may bring ECE again. */
+			/* CWR is in the next packet: acknowledgements after it may have ECE again. */
 			prague_on_loss(s, config, detector, ack->nxt + 1, 0);
-			/* No loss that turns out to be none takes it back. */
+			/* An undo of a spurious loss must not revert it. */
 			s->prior_frac_cwnd = s->frac_cwnd;
 			s->prior_ssthresh = s->ssthresh;
 			c->answering = reducing == PRAGUE_ALONE && c->ece_una == ack->nxt;
 		}
 		if (c->answering)
 			c->ece_una = ack->una;
-		/* That was the answer: prague_on_ack() only counts. */
+		/* The mark is answered: prague_on_ack() only counts. */
 		s->saw_ce = 1;
 		s->cut_at = ack->now;
 	} else if (c->answering && !sacked && !prague_reached(c->ece_una, ack->una)) {
-		/* It was sent after that with ECE, and before CWR arrived. */
+		/* It was sent after the one with ECE, and before CWR arrived. */
 		c->echo = PRAGUE_ECHO_EXACT;
 	}
 }
 
-/* How the growth depends on the RTT: without exact marks there is nothing to be scalable with, and
- * it is Reno's (RFC 9331 §4.3). */
+/* The dependence of the growth on the RTT. Without exact marks the control cannot be scalable, and the
+ * growth is Reno's (RFC 9331 §4.3). */
 static __always_inline void prague_tcp_set_growth(struct prague_connection *c,
 						  const struct prague_config *config, u32 mode)
 {
@@ -167,11 +167,11 @@ static __always_inline void prague_tcp_set_growth(struct prague_connection *c,
 		return;
 	}
 	c->prague.independence = PRAGUE_RTT_OFF;
-	/* No faster either, once marks stay away. */
+	/* It does not grow faster after some time without marks either. */
 	c->prague.after_loss = 1;
 }
 
-/* What the answers to sets of tracers said, if any came since the last acknowledgement. */
+/* Takes the answers to sets of tracers, if any arrived since the last acknowledgement. */
 static __always_inline void prague_tcp_on_traced(const struct prague_config *config,
 						 struct classic_ecn *detector,
 						 struct tracing *tracing)
@@ -182,7 +182,7 @@ static __always_inline void prague_tcp_on_traced(const struct prague_config *con
 		classic_ecn_on_traced(detector, &config->detector, overtaken);
 }
 
-/* An acknowledgement; ece says whether it brought ECE, or a count of marks. */
+/* An acknowledgement; ece: whether it had ECE, or a count of marks. */
 static __always_inline void prague_tcp_on_ack(struct sock *sk, u32 ece,
 					      const struct rate_sample *rate)
 {
@@ -192,8 +192,8 @@ static __always_inline void prague_tcp_on_ack(struct sock *sk, u32 ece,
 	struct prague_ack ack = {
 		.now = tp->tcp_mstamp,
 		.srtt_us = tp->srtt_us >> 3,
-		/* Of the newest packet that this acknowledgement told of, by SACK too; below 0 where
-		 * it was sent twice. */
+		/* The RTT of the newest packet that this acknowledgement reported, also by SACK; below 0
+		 * if the packet was sent twice. */
 		.rtt_us = rate->rtt_us >= 0 ? (u32)rate->rtt_us : CLASSIC_ECN_NO_RTT,
 		.min_rtt_us = tp->rtt_min.s[0].v,
 		.delivered = delivered - c->delivered,
@@ -216,7 +216,7 @@ static __always_inline void prague_tcp_on_ack(struct sock *sk, u32 ece,
 	c->delivered = delivered;
 	c->delivered_ce = delivered_ce;
 	if (reducing) {
-		/* Not for a mark: a tail loss that a probe repaired, or a queue of this host. */
+		/* The reason is no mark: a tail loss that a probe repaired, or a queue of this host. */
 		c->reducing = 0;
 		if (!ack.delivered_ce && !ece)
 			prague_on_loss(&c->prague, config, detector, ack.nxt, 0);
@@ -231,7 +231,7 @@ static __always_inline void prague_tcp_on_ack(struct sock *sk, u32 ece,
 		shown->average = c->prague.average;
 	set_window(sk);
 	if (c->recovering) {
-		/* The lost segment goes first, whatever is in flight (RFC 6675 §5 step 4.3). */
+		/* The lost segment is sent first, for any number in flight (RFC 6675 §5 step 4.3). */
 		u32 first = in_flight(tp) + 1;
 
 		c->recovering = 0;
@@ -249,11 +249,11 @@ static __always_inline void prague_tcp_set_state(struct sock *sk, u8 state)
 	const struct prague_config *config = prague_settings(sk);
 	struct classic_ecn *detector;
 
-	/* Nothing to steer before the connection is established. */
+	/* There is no state before the connection is established. */
 	if (!c->prague.frac_cwnd)
 		return;
 	detector = detector_of(config, tp, prague_shown(sk));
-	/* Each of them has the next packet say CWR. */
+	/* Each reduction sets CWR in the next packet. */
 	if (state == TCP_CA_CWR) {
 		c->reducing = prague_reached(c->ece_una, tp->snd_una) ? 1 : PRAGUE_ALONE;
 		c->answering = 0;
@@ -265,7 +265,7 @@ static __always_inline void prague_tcp_set_state(struct sock *sk, u8 state)
 		c->answering = 0;
 		c->ece_una = tp->snd_nxt;
 	} else if (state == TCP_CA_Loss) {
-		/* The window is the kernel's until the next acknowledgement: what it sends again. */
+		/* The kernel sets the window until the next acknowledgement: it retransmits. */
 		prague_on_loss(&c->prague, config, detector, tp->snd_nxt, 1);
 		c->answering = 0;
 		c->ece_una = tp->snd_nxt;
@@ -288,7 +288,7 @@ static __always_inline void prague_tcp_on_start(struct sock *sk)
 	set_pacing(sk);
 }
 
-/* What the kernel would reduce to. It does not: cong_control sets the window. */
+/* The value to which the kernel would reduce. It does not: cong_control sets the window. */
 static __always_inline u32 prague_tcp_ssthresh(struct sock *sk)
 {
 	struct prague_connection *c = inet_csk_ca(sk);
@@ -306,7 +306,7 @@ static __always_inline u32 prague_tcp_undo_cwnd(struct sock *sk)
 	return prague_cwnd(&c->prague);
 }
 
-/* No more of a burst than offload makes by itself. */
+/* Limits a burst to the minimum that segmentation offload makes by itself. */
 static __always_inline u32 prague_tcp_min_tso_segs(struct sock *sk)
 {
 	return 1;

@@ -1,66 +1,66 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
- * Sets of tracers (Fallback §5) as copies, and what their answers say of the order in which they
- * arrived.
+ * Sets of tracers (Fallback §5) as copies, and the evaluation of their answers: the order in which
+ * they arrived.
  *
- * TCP cannot be told to send segments that overlap, as the paper has it. But behind a packet that
- * leaves a device as it is, copies of its end can follow:
+ * TCP has no interface to send overlapping segments, as the paper requires. But copies of its end can
+ * follow an unchanged packet that leaves a device:
  *
  *	front   [ … data … ]      ECT(1)   ends at `end`
  *	middle         [98 B]     ECT(0)   ends there too
  *	rear            [97 B]    ECT(1)   ends there too
  *
- * Both are duplicates to the receiver, which acknowledges each at once and says where it began and
- * ended (D-SACK, RFC 2883 §4). In one queue the middle is answered before the rear. Where the
- * middle waits in a queue of its own, the rear is answered first. Or the middle comes before its
- * front: then it is reported as a block above a hole (RFC 2018), and the rear, which cannot overtake
- * the front, comes when there is no hole any more.
+ * Both are duplicates to the receiver. It acknowledges each at once and reports its begin and end
+ * (D-SACK, RFC 2883 §4). In one queue the middle is answered before the rear. If the middle is in a
+ * separate, longer queue, the rear is answered first. Or the middle arrives before its front. Then it is
+ * reported as a block above a hole (RFC 2018). The rear cannot overtake the front, and arrives when there
+ * is no hole any more.
  *
- * These answers are for nobody but the detector. Who sees them takes them out of the
- * acknowledgement, so that TCP does not conclude that it sent something again too early (RFC 3708).
+ * Only the detector uses these answers. The program that reads them removes them from the
+ * acknowledgement. Otherwise TCP would conclude that its retransmission was spurious (RFC 3708).
  */
 #ifndef L4S_TRACING_H
 #define L4S_TRACING_H
 
-/* How long the copies are. */
+/* The lengths of the copies. */
 #define TRACING_MIDDLE 98
 #define TRACING_REAR 97
-/* The least that a front carries: more than its copies. */
+/* The minimum payload of a front: more than its copies. */
 #define TRACING_FRONT_MIN 200
 
-/* How many sets may wait for their answer: where a Classic queue is long, that of a middle comes
+/* The number of sets without an answer at a time. Behind a long Classic queue the answer of a middle arrives
  * round trips after that of its rear. */
 #define TRACING_SETS 8
 
-/* What is known of a set. */
+/* The state of a set. */
 #define TRACING_SENT 1
-/* The middle came before its front. */
+/* The middle arrived before its front. */
 #define TRACING_AHEAD 2
 #define TRACING_MIDDLE_CAME 4
 #define TRACING_REAR_CAME 8
-/* It has its outcome, or will have none. Its blocks may still come. */
+/* The set has its outcome, or will have none. Its blocks may still arrive. */
 #define TRACING_OVER 16
 
 struct tracing_set {
 	/* The sequence number behind all three. */
 	u32 end;
-	/* Of the above; 0 where there is no set. */
+	/* The flags above; 0 if there is no set. */
 	u32 known;
 };
 
 /*
- * Sets are noted where packets leave, answers where they arrive, and outcomes are taken where the
- * congestion control runs: the first and the last with the socket locked, the second without, and for
- * one connection on one processor at a time. So each number has one writer, but for `known`, which a
- * new set takes over from the oldest one.
+ * Sets are recorded where packets leave, answers where they arrive, and outcomes are taken where the
+ * congestion control runs. The first and the last hold the lock of the socket. The second does not, but
+ * for one connection it runs on one processor at a time. So each number has one writer, except `known`: a
+ * new set takes over that of the oldest one.
  */
 struct tracing {
 	struct tracing_set sets[TRACING_SETS];
 	u32 sent;
-	/* How many were overtaken, and came in order, */
+	/* Sets that were overtaken, and sets that arrived in order. */
 	u32 overtaken;
 	u32 in_order;
-	/* and how many of them were taken. */
+	/* Those of them that the congestion control has taken. */
 	u32 overtaken_taken;
 	u32 in_order_taken;
 };
@@ -73,7 +73,7 @@ static __always_inline void tracing_begin(struct tracing *t)
 	t->overtaken_taken = t->in_order_taken = 0;
 }
 
-/* A set left, of which `end` follows the last byte. */
+/* A set left. `end` is the sequence number after its last byte. */
 static __always_inline void tracing_sent(struct tracing *t, u32 end)
 {
 	struct tracing_set *set = &t->sets[t->sent % TRACING_SETS];
@@ -90,8 +90,8 @@ static __always_inline void tracing_over(struct tracing_set *set, u32 *outcomes)
 	(*outcomes)++;
 }
 
-/* Part of a set arrived: its middle or its rear. Whole says whether all before it had arrived, its front
- * too; and twice, where not, that the front had. */
+/* Part of a set arrived: its middle or its rear. whole: whether everything before it had arrived, including
+ * its front. twice: if not, whether the front had arrived. */
 static __always_inline void tracing_came(struct tracing *t, struct tracing_set *set, u32 middle,
 					 u32 whole, u32 twice)
 {
@@ -101,12 +101,12 @@ static __always_inline void tracing_came(struct tracing *t, struct tracing_set *
 		if (!twice)
 			set->known |= TRACING_AHEAD;
 	} else if (!whole) {
-		/* It comes behind a front that was lost, or something before that was. */
+		/* It follows a loss, of the front or of an earlier packet. */
 		set->known |= TRACING_OVER;
 	} else if (middle && (set->known & TRACING_REAR_CAME)) {
 		tracing_over(set, &t->overtaken);
 	} else if (middle) {
-		/* If it was ahead it is the front that came: part of it was there already. */
+		/* If the middle was ahead, this block is the front's: part of it had already arrived. */
 		set->known |= TRACING_MIDDLE_CAME;
 	} else if (set->known & TRACING_AHEAD) {
 		tracing_over(set, &t->overtaken);
@@ -117,9 +117,9 @@ static __always_inline void tracing_came(struct tracing *t, struct tracing_set *
 	}
 }
 
-/* An acknowledgement of all before `ack` came, of which the first block is [from, to); twice says whether
- * the second one has all of that, so that it arrived above a hole, and again (RFC 2883 §4). Whether it is
- * the answer to a copy, and nothing that TCP should see. */
+/* An acknowledgement of all data before `ack` arrived, with the first block [from, to). twice: whether the
+ * second block contains the first, so that it arrived above a hole, and twice (RFC 2883 §4). Returns whether
+ * it answers a copy, so that TCP must not see it. */
 static __always_inline u32 tracing_is_answer(struct tracing *t, u32 ack, u32 from, u32 to, u32 twice)
 {
 	u32 length = to - from;
@@ -137,7 +137,7 @@ static __always_inline u32 tracing_is_answer(struct tracing *t, u32 ack, u32 fro
 	return 0;
 }
 
-/* Takes an outcome, if there is one: whether the set was overtaken. */
+/* Takes an outcome, if there is one. overtaken: whether the set was overtaken. */
 static __always_inline u32 tracing_take(struct tracing *t, u32 *overtaken)
 {
 	if (t->overtaken != t->overtaken_taken) {
