@@ -140,7 +140,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 struct Control {
     /// The drop probability in 2⁻⁵⁶.
     p: u64,
-    /// Probability accumulated since the last drop, likewise.
+    /// Probability accumulated since the last signal, likewise.
     accumulated: u64,
     /// The delay of the last packet that left, in ticks; 0 when it left the queue empty.
     q: u64,
@@ -228,11 +228,11 @@ impl Control {
         if self.accumulated < ONE / 100 * 85 {
             return false;
         }
-        if self.accumulated >= ONE / 2 * 17 {
-            return true;
-        }
-        let hit = rng.next_u64() >> 8 < p;
-        if hit {
+        let certain = self.accumulated >= ONE / 2 * 17;
+        let hit = certain || rng.next_u64() >> 8 < p;
+        // Linux returns before it resets the sum: after a mark that was certain the next is certain
+        // too, until a drop.
+        if hit && !(certain && self.variant == Variant::Linux) {
             self.accumulated = 0;
         }
         hit

@@ -12,10 +12,12 @@ l4s_units::words! {
     ///
     /// Example: [`Config`].
     Variant {
-        /// The probability is held at 1 or below, and the first update comes after `tupdate`.
+        /// The probability is held at 1 or below, the first update comes after `tupdate`, and after
+        /// each signal the next keeps its distance (RFC 8033 §5.4).
         Rfc8033 = "rfc8033",
-        /// The probability may wind up to 256 and has to come all the way down again, and the first
-        /// update comes after half a second (`sch_pie` since Linux 5.1).
+        /// The probability may wind up to 256 and has to come all the way down again. The first update
+        /// comes after half a second. After a mark that was certain every packet is marked, until a drop
+        /// or a probability of 0 (`sch_pie` since Linux 5.1).
         Linux = "linux",
         /// DOCSIS-PIE, of cable modems (RFC 8034): auto-tuning continues above 10 % and above 1, low
         /// delay lets the probability decay even with a backlog, and probability accumulates towards a
@@ -200,7 +202,8 @@ impl Configurable for Config {
         param!(
             variant,
             Variant::KIND,
-            "linux: the probability may wind up beyond 1, the first update is late; docsis: RFC 8034"
+            "linux: the probability may wind up beyond 1, the first update is late, and after a mark \
+             that is certain every packet is marked; docsis: RFC 8034"
         ),
         param!(
             rise_above,

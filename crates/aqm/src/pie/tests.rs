@@ -434,7 +434,6 @@ fn signals_keep_a_distance_between_a_lower_and_an_upper_bound() {
     for _ in 0..100_000 {
         *gaps.last_mut().unwrap() += 1;
         if control.hits(backlog(100_000), 1514, &mut rng) {
-            control.accumulated = 0; // dropped
             gaps.push(0);
         }
     }
@@ -444,6 +443,35 @@ fn signals_keep_a_distance_between_a_lower_and_an_upper_bound() {
     // Mean: 16 packets without a drop, then a geometric distribution with a mean of 20.
     let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
     assert!((mean - 36.0).abs() < 1.5, "{mean}");
+}
+
+#[test]
+fn a_signal_that_was_certain_is_one_in_the_rfc_and_in_linux_if_it_is_a_drop() {
+    // RFC 8033 §5.4: the first packet finds 9 accumulated, and then 0.85 / 0.05 = 17 packets are the
+    // least distance. Linux returns before it resets the sum, and only a drop resets it: of the
+    // first packet and 16 more all are marked.
+    let linux = || Config { ecn: true, ..Config::linux() };
+    for (config, ecn, signals) in [
+        (Config::rfc8033(), Ecn::Ect0, 1),
+        (Config::dctth(), Ecn::Ect0, 1),
+        (linux(), Ecn::Ect0, 17),
+        (Config::rfc8033(), Ecn::NotEct, 1),
+        (linux(), Ecn::NotEct, 1),
+    ] {
+        let (mut rng, mut seen) = (rng(SEED), Counters::default());
+        let variant = config.variant;
+        let mut pie = Discipline::new(config, &mut rng);
+        for id in 0..2 {
+            pie.enqueue(Probe::full(id), ms(0), &mut rng, &mut seen);
+        }
+        pie.control = Control { accumulated: ONE * 9, ..control(pie.config.clone(), 0.05, 20, 20) };
+        for id in 2..19 {
+            pie.enqueue(Probe::full(id).ecn(ecn), ms(0), &mut rng, &mut seen);
+        }
+        let (marks, drops) = (seen.marked(Queue::Q), seen.dropped(Queue::Q));
+        let expected = if ecn == Ecn::Ect0 { (signals, 0) } else { (0, signals) };
+        assert_eq!((marks, drops), expected, "{variant:?} {ecn:?}");
+    }
 }
 
 /// RFC 8033 §4.2, §4.4 and §5.1.
@@ -471,14 +499,7 @@ fn bytemode_spares_small_packets_in_proportion() {
     let mut rng = rng(SEED);
     let mut hits = |size| {
         let mut control = control(config.clone(), 0.2, 20, 20);
-        let n = (0..100_000).filter(|_| {
-            let hit = control.hits(backlog(100_000), size, &mut rng);
-            if hit {
-                control.accumulated = 0;
-            }
-            hit
-        });
-        n.count() as f64
+        (0..100_000).filter(|_| control.hits(backlog(100_000), size, &mut rng)).count() as f64
     };
     let (full, half, jumbo) = (hits(1514), hits(757), hits(9000));
     assert!((full / half - 2.0).abs() < 0.15, "{full} {half}");
