@@ -1,0 +1,45 @@
+//! Links as data: the capacity of a link over time.
+//!
+//! A [`Trace`] is either a list of delivery opportunities, as mahimahi records them, or a list of rate
+//! steps. It repeats after its period. [`Trace::read`] finds the format by content: mahimahi, CSV or
+//! the JSON of the Rust crate netem-trace. A [`Playback`] gives a simulator the next opportunity
+//! or the present rate, and allocates nothing.
+
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+mod error;
+mod format;
+mod number;
+mod opportunities;
+mod playback;
+mod steps;
+mod trace;
+
+pub use error::{Place, Problem, TraceError};
+pub use format::Format;
+pub use playback::{Opportunities, Play, Playback, Segment, Steps};
+pub use trace::{Kind, Step, Trace};
+
+use l4s_units::{Bytes, Duration, Rate};
+
+/// The size of a delivery opportunity: the largest packet of mahimahi's TUN device with its four bytes of
+/// header (`PACKET_SIZE` in mahimahi's `link_queue.hh`).
+pub const OPPORTUNITY: Bytes = Bytes::new(1504);
+
+/// The highest rate: 1 Tb/s. It fits into 40 bits.
+pub const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);
+
+/// The longest trace: 2³² − 1 milliseconds, 49.7 days.
+pub const MAX_PERIOD: Duration = Duration::from_millis(u32::MAX as u64);
+
+/// The longest one-way delay of a step. It fits into 32 bits of nanoseconds.
+pub const MAX_DELAY: Duration = Duration::from_secs(4);
+
+/// The most entries of a trace: delivery opportunities or rate steps.
+pub const MAX_ENTRIES: usize = 20_000_000;
+
+/// The most bytes of a file.
+pub const MAX_BYTES: usize = 100_000_000;
