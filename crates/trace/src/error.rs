@@ -134,7 +134,7 @@ pub enum Problem {
     #[error("every rate is 0, so that nothing ever passes; at least one must be above 0")]
     NoCapacity,
     /// A rate above the limit.
-    #[error("the rate {found} is above the limit of {}{}", crate::MAX_RATE, also(help))]
+    #[error("the rate {found} is above the limit of 1 Tb/s{}", also(help))]
     TooFast {
         /// The rate.
         found: String,

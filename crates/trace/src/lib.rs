@@ -10,6 +10,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod convert;
 mod error;
 mod format;
 mod number;

@@ -52,8 +52,11 @@ pub(crate) fn decimal(text: &str, scale: u64) -> Result<u64, Fault> {
         return Err(Fault::Other);
     }
     let power = exponent.strip_prefix('+').unwrap_or(exponent);
-    let value = scaled(whole, fraction, power, scale)?;
-    if sign && value > 0 { Err(Fault::Negative) } else { Ok(value) }
+    let is_zero = [whole, fraction].iter().all(|part| part.bytes().all(|byte| byte == b'0'));
+    if sign && !is_zero {
+        return Err(Fault::Negative);
+    }
+    scaled(whole, fraction, power, scale)
 }
 
 /// The fault of a text without digits.
@@ -154,6 +157,8 @@ mod tests {
         for (text, fault) in [
             ("", Fault::Empty),
             ("-1", Fault::Negative),
+            ("-0.0001", Fault::Negative),
+            ("-1e99", Fault::Negative),
             ("nan", Fault::NotANumber),
             ("-NaN", Fault::NotANumber),
             ("NA", Fault::NotANumber),
@@ -190,7 +195,7 @@ mod tests {
                 (Ok(value), Ok(float)) => {
                     prop_assert!((value as f64 - float).abs() <= 0.5 + float.abs() * 1e-15);
                 }
-                (Err(Fault::Negative), Ok(float)) => prop_assert!(float < 0.0),
+                (Err(Fault::Negative), Ok(float)) => prop_assert!(float.is_sign_negative()),
                 (Err(Fault::Large), Ok(float)) => prop_assert!(float.abs() >= 1.8e19),
                 (Err(_), float) => prop_assert!(float.is_err(), "{text}"),
                 (Ok(_), Err(_)) => prop_assert!(false, "{text}"),

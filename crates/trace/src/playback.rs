@@ -68,7 +68,7 @@ impl Playback {
             return Err(argument("the offset", play.offset, "at most 49 days"));
         }
         if let Some(mean) = play.mean.filter(|mean| *mean == Rate::ZERO || *mean > MAX_RATE) {
-            return Err(argument("the mean rate", mean, "above 0 and at most 1tbit"));
+            return Err(argument("the mean rate", mean, "above 0 and at most 1 Tb/s"));
         }
         Ok(match &trace.course {
             Course::Opportunities(schedule) => {

@@ -297,7 +297,7 @@ fn arguments_of_playback_have_their_range() {
     for mean in [Rate::ZERO, Rate::from_bps(1_000_000_000_001)] {
         let error = trace.play(&Play { mean: Some(mean), ..Play::default() }).unwrap_err();
         assert!(error.to_string().starts_with("the mean rate is "), "{error}");
-        assert!(error.to_string().ends_with("accepted is above 0 and at most 1tbit"), "{error}");
+        assert!(error.to_string().ends_with("accepted is above 0 and at most 1 Tb/s"), "{error}");
     }
     let offset = Duration::from_secs(50 * 86_400);
     let error = trace.play(&Play { offset, ..Play::default() }).unwrap_err();
