@@ -3,7 +3,7 @@
 //! A [`Trace`] is either a list of delivery opportunities, as mahimahi records them, or a list of rate
 //! steps. It repeats after its period. [`Trace::read`] finds the format by content: mahimahi, CSV or
 //! the JSON of the Rust crate netem-trace. A [`Playback`] gives a simulator the next opportunity
-//! or the present rate, and allocates nothing.
+//! or the present rate, and allocates nothing. [`Trace::statistics`] describes a trace.
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]
@@ -16,12 +16,14 @@ mod format;
 mod number;
 mod opportunities;
 mod playback;
+mod statistics;
 mod steps;
 mod trace;
 
 pub use error::{Place, Problem, TraceError};
 pub use format::Format;
 pub use playback::{Opportunities, Play, Playback, Segment, Steps};
+pub use statistics::{Correlation, Gaps, PERCENTILES, Statistics, Windows};
 pub use trace::{Kind, Step, Trace};
 
 use l4s_units::{Bytes, Duration, Rate};
