@@ -208,6 +208,18 @@ pub enum Problem {
     /// The format cannot express the trace.
     #[error("{0}")]
     Unsuited(&'static str),
+    /// No model has this name.
+    #[error(
+        "`{}` is no model; accepted are lte, 5g, wifi, starlink and cable{}",
+        shown(found),
+        also(help)
+    )]
+    Model {
+        /// The name.
+        found: String,
+        /// The nearest right one.
+        help: Option<String>,
+    },
     /// An interval, an offset or a mean that is out of range.
     #[error("{what} is {found}; accepted is {accepted}")]
     Argument {

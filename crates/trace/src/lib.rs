@@ -3,7 +3,8 @@
 //! A [`Trace`] is either a list of delivery opportunities, as mahimahi records them, or a list of rate
 //! steps. It repeats after its period. [`Trace::read`] finds the format by content: mahimahi, CSV or
 //! the JSON of the Rust crate netem-trace. A [`Playback`] gives a simulator the next opportunity
-//! or the present rate, and allocates nothing. [`Trace::statistics`] describes a trace.
+//! or the present rate, and allocates nothing. [`Trace::statistics`] describes a trace, and [`make`] makes one
+//! from a [`Model`] with published constants.
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]
@@ -13,15 +14,18 @@ struct Readme;
 mod convert;
 mod error;
 mod format;
+mod model;
 mod number;
 mod opportunities;
 mod playback;
+mod random;
 mod statistics;
 mod steps;
 mod trace;
 
 pub use error::{Place, Problem, TraceError};
 pub use format::Format;
+pub use model::{Model, make};
 pub use playback::{Opportunities, Play, Playback, Segment, Steps};
 pub use statistics::{Correlation, Gaps, PERCENTILES, Statistics, Windows};
 pub use trace::{Kind, Step, Trace};

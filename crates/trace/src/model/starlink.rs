@@ -1,0 +1,67 @@
+//! Starlink: a rate for each second, which jumps every 15 s.
+//!
+//! A scheduler assigns satellites to dishes every 15 s, for all dishes at once (H. B. Tanveer and others: "Making
+//! Sense of Constellations: Methodologies for Understanding Starlink's Scheduling Algorithms", CoNEXT Companion
+//! 2023, <https://doi.org/10.1145/3624354.3630586>; N. Mohan and others: "A Multifaceted Look at Starlink
+//! Performance", WWW 2024, <https://arxiv.org/abs/2310.09242>, abstract). A trace begins with such a
+//! reconfiguration.
+//!
+//! The rates are those of B. Hu and others: "LEO Satellite vs. Cellular Networks: Exploring the Potential for
+//! Synergistic Integration", CoNEXT Companion 2023, <https://doi.org/10.1145/3624354.3630588>; the file
+//! `3-Thrpt-Comp/UDP/Downlink/mob_all.csv` of github.com/Starlink-Project/Satellite-vs-Cellular: 29,516 seconds of
+//! UDP downloads with the Mobility plan, in a car, in 45 runs of at least 30 consecutive seconds. Of those:
+//!
+//! - the mean is 127.7 Mb/s and the coefficient of variation 0.706;
+//! - from one second to the next the rate changes by 40.2 Mb/s (root mean square), but by 63.5 Mb/s from second 11
+//!   to 12, 26 to 27, 41 to 42 and 56 to 57 of a minute: there the reconfigurations are;
+//! - the autocorrelation is 0.746 at 5 s and 0.591 at 15 s.
+//!
+//! The model is the sum of a value that is constant between reconfigurations and one that changes every second,
+//! both Gaussian with a memory, cut off at 0. It has 11 % of the seconds without capacity; the data have 16 %,
+//! as buildings and trees hide satellites from a car for longer. The data have a value per second, and
+//! neither delay nor loss, so the model has not either.
+
+use l4s_units::Duration;
+
+use super::even;
+use crate::Step;
+use crate::random::Stream;
+
+/// The seconds from one reconfiguration to the next.
+const INTERVAL: u64 = 15;
+
+/// Mean and standard deviation in Mb/s of the Gaussian value that has the mean and the standard deviation of
+/// the data after it is cut off at 0: with x = mean/deviation, the first moment is mean·Φ(x) + deviation·φ(x) and
+/// the second one (mean² + deviation²)·Φ(x) + mean·deviation·φ(x).
+const MEAN: f64 = 122.5;
+const DEVIATION: f64 = 99.3;
+
+/// The correlation of the Gaussian value that gives the data's change from second to second is 0.905 between
+/// reconfigurations and 0.761 over one, and 0.755 at 5 s. With B the part of the variance between
+/// reconfigurations, b its correlation over one, and f that of the rest from second to second:
+/// B + (1 − B) f = 0.905, B b + (1 − B) f = 0.761, and B (2 + b)/3 + (1 − B) f⁵ = 0.755, as two thirds of the
+/// pairs at 5 s are between reconfigurations. The solution is:
+const BETWEEN: f64 = 0.794;
+const BETWEEN_KEPT: f64 = 0.818;
+const WITHIN_KEPT: f64 = 0.541;
+
+/// The rates of a trace.
+pub(super) fn steps(mut stream: Stream, length: Duration) -> impl Iterator<Item = Step> {
+    let mut between = stream.normal();
+    let mut within = stream.normal();
+    even(Duration::from_secs(1), length, move |second| {
+        if second > 0 {
+            within = WITHIN_KEPT * within + fresh(WITHIN_KEPT) * stream.normal();
+            if second % INTERVAL == 0 {
+                between = BETWEEN_KEPT * between + fresh(BETWEEN_KEPT) * stream.normal();
+            }
+        }
+        let deviation = BETWEEN.sqrt() * between + (1.0 - BETWEEN).sqrt() * within;
+        (MEAN + DEVIATION * deviation).max(0.0)
+    })
+}
+
+/// The part of a new value in a process of variance 1 that keeps this part of the old one.
+fn fresh(kept: f64) -> f64 {
+    (1.0 - kept * kept).sqrt()
+}
