@@ -8,7 +8,7 @@ DEMO  := out/demo
 PURE  := units aqm cc model
 NIGHTLY := nightly
 # The crates for crates.io, and the release that their interfaces are compared with.
-PUBLISHED := units aqm cc observe model bottleneck sim
+PUBLISHED := units aqm cc observe model bottleneck trace sim
 BASELINE ?= $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' HEAD^ 2>/dev/null)
 
 .DEFAULT_GOAL := help

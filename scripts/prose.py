@@ -48,6 +48,7 @@ AREAS = [
     "crates/scenario/src",
     "crates/sim/src",
     "crates/substrate/src",
+    "crates/trace/src",
     "crates/units/src",
     "docs/explanation",
     "docs/guides",

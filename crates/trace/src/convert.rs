@@ -19,7 +19,7 @@ const UNIT: u128 = OPPORTUNITY.get() as u128 * 8_000_000_000;
 
 impl Trace {
     /// The same capacity as rates. Opportunities become steps of `interval`, a whole number of
-    /// milliseconds, of which the last one ends with the trace: each step has the bytes of the opportunities
+    /// milliseconds; the last step ends with the trace. Each step has the bytes of the opportunities
     /// after its start and until its end. The rate is rounded to a bit per second, so a step of t seconds
     /// has the same bytes to t/16 B. A trace of rates is itself.
     ///

@@ -22,8 +22,8 @@ use crate::{MAX_BYTES, Trace};
 pub enum Format {
     /// mahimahi's: a line for each delivery opportunity, with its time in whole milliseconds.
     Mahimahi,
-    /// Rates as CSV with a header: `time_s` or `time_ms`; `rate_bps`, `rate_kbps` or `rate_mbps`; and, if
-    /// wanted, `delay_ms` and `loss`. Times count from the first row. A last row without a rate is the end
+    /// Rates as CSV with a header: `time_s` or `time_ms`; `rate_bps`, `rate_kbps` or `rate_mbps`; and, where
+    /// there are such, `delay_ms` and `loss`. Times count from the first row. A last row without a rate is the end
     /// of the trace. Without such a row the last step is as long as the one before it, or a second.
     Csv,
     /// Rates in the JSON of the Rust crate netem-trace: `StaticBwConfig`, `TraceBwConfig` and
@@ -40,7 +40,7 @@ const PACKED: &[(&[u8], &str)] = &[
     (b"PK\x03\x04", "zip"),
 ];
 
-/// What UTF-8 text begins with where a program marks it.
+/// The first character of a UTF-8 text that is marked as one.
 const BOM: &str = "\u{feff}";
 
 impl Trace {

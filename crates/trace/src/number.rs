@@ -73,8 +73,8 @@ fn named(text: &str) -> Fault {
 
 /// Digits before and after the point, times a power of ten, times `scale`.
 fn scaled(whole: &str, fraction: &str, power: &str, scale: u64) -> Result<u64, Fault> {
-    // 19 digits of a number are more than 63 bits; as the scale is at most 10⁹ digits after the
-    // 28th place behind the point change nothing but a tie, which the last kept digit breaks.
+    // The scale is at most 10⁹. A digit after the 28th place behind the point changes the result only if
+    // it breaks a tie.
     const PLACES: usize = 28;
     let digits = whole.trim_start_matches('0');
     if digits.is_empty() && fraction.bytes().all(|byte| byte == b'0') {

@@ -78,7 +78,7 @@ impl Playback {
         })
     }
 
-    /// As it is, from its start.
+    /// At its own mean, from its start.
     pub(crate) fn plain(trace: &Trace) -> Playback {
         let play = Play::default();
         match &trace.course {

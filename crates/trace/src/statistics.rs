@@ -53,7 +53,7 @@ pub struct Statistics {
     pub gaps: Option<Gaps>,
 }
 
-/// The rate over windows of equal length, of which the first begins with the trace.
+/// The rate over windows of equal length. The first one begins with the trace.
 ///
 /// ```
 /// use l4s_trace::{Statistics, Trace, Windows};

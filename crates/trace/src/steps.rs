@@ -1,8 +1,7 @@
-//! Rate steps in memory: columns, of which only those exist that the trace has.
+//! Rate steps in memory: columns. A column exists if the trace has the quantity.
 //!
-//! A step takes 5 bytes for its rate, 8 for its start unless all steps are equally long, and 4 each for
-//! delay and loss where the trace has them: 13 bytes for the steps of a millisecond with all four. An
-//! hour of those is 46.8 MB.
+//! A step takes 5 bytes for its rate, and 8 for its start unless all steps are equally long. Delay and loss take 4 each.
+//! So a step of a millisecond with delay and loss takes 13 bytes, and an hour of those 46.8 MB.
 
 use std::sync::Arc;
 

@@ -93,7 +93,7 @@ impl Trace {
         Schedule::new(milliseconds).map(Trace::from)
     }
 
-    /// A trace of rate steps, in order, of which the first begins at 0. It begins again after `period`.
+    /// A trace of rate steps, in order. The first one begins at 0, and the trace begins again after `period`.
     ///
     /// # Errors
     /// There is none, a time does not increase, the period ends before the last step begins, all rates

@@ -35,7 +35,7 @@ fn the_examples_of_netem_trace_are_read() {
         let expected = [(0, 2), (1, 4), (2, 1)].map(|(at, mbps)| (ms(at), Rate::from_mbps(mbps)));
         assert_eq!(rates(&trace), expected);
         assert_eq!(trace.period(), ms(4));
-        // What is written is the form without `human`.
+        // The form without `human` is written.
         let written = String::from_utf8(trace.write(Format::Json).unwrap()).unwrap();
         assert_eq!(
             written,
@@ -162,7 +162,7 @@ proptest! {
         }
     }
 
-    /// Any bytes are read or refused, and what is read can be written.
+    /// Any bytes are read or refused, and a trace that is read can be written.
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
         if let Ok(trace) = Trace::read(&bytes) {
@@ -186,7 +186,7 @@ proptest! {
         let exact = trace.entries() as u64 * OPPORTUNITY.get();
         let bound = trace.period().as_secs_f64() / 16.0 + 1.0;
         prop_assert!((bytes(&steps) as f64 - exact as f64).abs() <= bound, "{} for {}", bytes(&steps), exact);
-        // And those of each interval, but for the same rounding.
+        // And those of each interval, to the same rounding.
         for end in [interval, 2 * interval, 3 * interval] {
             let until = |trace: &Trace| trace.bytes_between(Time::ZERO, Time::ZERO + ms(end).min(trace.period()));
             let apart = until(&steps).get() as f64 - until(&trace).get() as f64;
@@ -222,8 +222,8 @@ proptest! {
         prop_assert!(apart <= OPPORTUNITY.get() / 2 + 1 || n == 1, "{n} for {exact}");
         let rounded = found.period().as_nanos().abs_diff(scaled.period().as_nanos());
         prop_assert!(rounded <= 500_000 || found.period() == ms(1));
-        // Until the end of any millisecond, the bytes are those of the rates but for one opportunity, the
-        // rounding of their number, and those of a millisecond.
+        // Until the end of any millisecond, the bytes are those of the rates to one opportunity, the
+        // rounding of their number, and the bytes of a millisecond.
         for part in [1u64, 2, 3, 5, 8] {
             let end = Time::ZERO + ms(found.period().as_nanos() / 1_000_000 * part / 10);
             let exact = scaled.bytes_between(Time::ZERO, end).get() as f64;

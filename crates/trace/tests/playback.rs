@@ -34,9 +34,9 @@ fn every(list: &[u64], until: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Those of which ⌊n·f⌋ grows, with f = wanted / own.
-fn thinned(all: &[u64], wanted: u128, own: u128) -> Vec<u64> {
-    let upto = |n: usize| n as u128 * wanted / own;
+/// Those at which ⌊n·f⌋ grows, with f = asked/own.
+fn thinned(all: &[u64], asked: u128, own: u128) -> Vec<u64> {
+    let upto = |n: usize| n as u128 * asked / own;
     let times = |n: usize| upto(n + 1) - upto(n);
     (0..all.len()).flat_map(|n| (0..times(n)).map(move |_| all[n])).collect()
 }
@@ -114,8 +114,8 @@ proptest! {
         let mut link = opportunities(&trace, &play);
         let all = every(&list, 3_000);
         let own = list.len() as u128 * 12_032 * 1_000;
-        let wanted = u128::from(mean) * u128::from(*list.last().unwrap());
-        let left = thinned(&all, wanted, own);
+        let asked = u128::from(mean) * u128::from(*list.last().unwrap());
+        let left = thinned(&all, asked, own);
         let mut found = Vec::new();
         let mut now = Time::ZERO;
         loop {

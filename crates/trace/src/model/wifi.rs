@@ -1,13 +1,13 @@
 //! WiFi: a station that always sends, beside another one that does as well.
 //!
-//! Both contend by EDCA, the channel access of IEEE 802.11-2020 §10.23.2: whoever waits for the shorter random
-//! time has the channel for a transmission opportunity (TXOP). In its own the link has the rate of the
+//! Both contend by EDCA, the channel access of IEEE 802.11-2020 §10.23.2: the station with the shorter random
+//! backoff has the channel for a transmission opportunity (TXOP). In its own the link has the rate of the
 //! data, and else none. All constants are of the standard: an 802.11ac (VHT) station at 5 GHz in the access
 //! category best effort. Of the rates it is the highest that every VHT station must support (§21.1): 80 MHz, one
 //! stream, MCS 7 and a guard interval of 800 ns.
 //!
-//! The standard does not say how many stations there are, or how well they hear each other. Here one other has the
-//! channel as often, and both hear each other; no frame is lost but in a collision; nobody changes its rate.
+//! The standard does not say how many stations there are, or which of them receive each other. Here there are two,
+//! and each receives the other. No frame is lost except in a collision, and nobody changes its rate.
 
 use l4s_units::{Bytes, Duration, ETHERNET, Rate};
 
@@ -30,8 +30,8 @@ const RETRIES: u32 = 7;
 /// The preamble of a VHT PPDU with one stream (§21.3.2): L-STF, L-LTF, L-SIG, VHT-SIG-A, VHT-STF, VHT-LTF, VHT-SIG-B.
 const PREAMBLE: u64 = 8 + 8 + 4 + 8 + 4 + 4 + 4;
 
-/// A block acknowledgement: 32 bytes in OFDM at 24 Mb/s, 96 bits in each symbol of 4 µs, after a preamble of 20 µs
-/// (§17.3, §9.3.1.8). With 16 service and 6 tail bits these are 3 symbols.
+/// A block acknowledgement (§9.3.1.8): 32 bytes in OFDM at 24 Mb/s after a preamble of 20 µs (§17.3). A symbol of 4 µs
+/// has 96 bits. With 16 service and 6 tail bits these are 3 symbols.
 const BLOCK_ACK: u64 = 20 + 3 * 4;
 
 /// Data bits of a symbol of 4 µs at MCS 7: 292.5 Mb/s (Table 21-38).
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn an_aggregate_fills_the_transmission_opportunity() {
         // 2528 − 16 − 32 − 40 = 2440 µs are 610 symbols of 1170 bits: 713,678 bits without service and
-        // tail, of which 57 packets of 1544 B have 704,064. Those are 602 symbols: 2408 µs.
+        // tail. 57 packets of 1544 B have 704,064 of them, in 602 symbols: 2408 µs.
         assert_eq!((PREAMBLE, PACKET, PACKETS), (40, 1_544, 57));
         assert_eq!(AIRTIME, 40 + 2_408 + 16 + 32);
         assert_eq!(BYTES, Bytes::new(57 * 1_514));

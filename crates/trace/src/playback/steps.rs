@@ -14,7 +14,7 @@ const FEW: usize = 8;
 /// A trace of rate steps that is played.
 ///
 /// ```
-/// use l4s_trace::{Play, Playback, Step, Trace};
+/// use l4s_trace::{Play, Playback, Segment, Step, Trace};
 /// use l4s_units::{Duration, Rate, Time};
 ///
 /// let second = Duration::from_secs(1);
@@ -26,7 +26,7 @@ const FEW: usize = 8;
 /// // The mean is 20 Mb/s; at 40 Mb/s each rate is twice as high.
 /// let play = Play { mean: Some(Rate::from_mbps(40)), ..Play::default() };
 /// let Playback::Steps(mut link) = trace.play(&play)? else { unreachable!() };
-/// let segment = link.at(Time::ZERO + second * 3);
+/// let segment: Segment = link.at(Time::ZERO + second * 3);
 /// assert_eq!(segment.rate, Rate::from_mbps(60));
 /// assert_eq!(segment.until, Time::ZERO + second * 4);
 /// # Ok::<(), l4s_trace::TraceError>(())
