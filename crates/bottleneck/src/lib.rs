@@ -19,9 +19,12 @@ mod apps;
 mod datagrams;
 mod downloads;
 mod hosts;
+mod opportunities;
+mod pacer;
 mod packet;
 mod random;
 mod shaper;
+mod steps;
 
 pub use apps::{AppFlow, Frames, app_flows};
 pub use datagrams::Datagrams;
@@ -36,6 +39,7 @@ use l4s_model::Link;
 use l4s_units::{Bytes, Rate, Time};
 
 use crate::aggregate::Aggregate;
+use crate::pacer::{Follower, Pacer};
 
 /// The initial state of a discipline that replaces another.
 ///
@@ -108,12 +112,21 @@ pub struct Bottleneck<P> {
     /// The first tick, until it is over. A discipline is there before the run: its first period ends
     /// at time zero. For one that begins in mid-run it ends later (Linux' PIE: half a second).
     first_tick: Option<Time>,
-    /// The aggregate in transmission, where the link aggregates.
-    air: Option<Box<Aggregate<P>>>,
+    /// Where the link does not send packet by packet at one rate.
+    way: Option<Box<Way<P>>>,
     /// When counting begins; never again when it has.
     counts_from: Time,
     /// The debt at that time.
     owed_before: Bytes,
+}
+
+/// How a link sends packets, if not one by one at one rate.
+#[derive(Debug)]
+enum Way<P> {
+    /// In aggregates, at the rate of the shaper.
+    Aggregates(Aggregate<P>),
+    /// By a trace, without the shaper.
+    Trace(Follower<P>),
 }
 
 impl<P: Packet> Bottleneck<P> {
@@ -123,10 +136,21 @@ impl<P: Packet> Bottleneck<P> {
     }
 
     /// As [`Bottleneck::new`], one of several: with `name` at the end of the names of its streams.
+    ///
+    /// # Panics
+    /// The link follows a trace and aggregates.
     pub fn named(link: &Link, aqm: &l4s_aqm::Config, seed: u64, name: &str) -> Self {
+        assert!(link.trace.is_none() || link.aggregation.is_zero(), "a trace has its own bursts");
         let mut setup = stream(seed, &format!("aqm setup{name}"));
         let airtime = link.aggregation;
-        let air = || Box::new(Aggregate::new(airtime, link.rate.bytes_in(airtime)));
+        let way = match link.playback() {
+            Some(playback) => {
+                let pacer = Pacer::new(playback, link.burst);
+                Some(Way::Trace(Follower { pacer, held: None }))
+            }
+            None if airtime.is_zero() => None,
+            None => Some(Way::Aggregates(Aggregate::new(airtime, link.rate.bytes_in(airtime)))),
+        };
         let mut aqm = Aqm::new(aqm, &mut setup);
         aqm.set_rate(link.rate);
         let first_tick = aqm.next_tick().map(|_| Time::ZERO);
@@ -136,7 +160,7 @@ impl<P: Packet> Bottleneck<P> {
             shaper: Shaper::new(link.rate, link.burst),
             setup,
             first_tick,
-            air: (!airtime.is_zero()).then(air),
+            way: way.map(Box::new),
             counts_from: Time::NEVER,
             owed_before: Bytes::ZERO,
         }
@@ -155,30 +179,40 @@ impl<P: Packet> Bottleneck<P> {
     /// at `end`.
     pub fn straddling(&mut self, end: Time) -> Straddling {
         self.begin_to_count(end);
-        Straddling { before: self.owed_before, after: self.shaper.owed(end) }
+        Straddling { before: self.owed_before, after: self.owed(end) }
     }
 
     /// The part of packets that left which is still to be transmitted.
     pub fn owed(&self, now: Time) -> Bytes {
-        self.shaper.owed(now)
+        match self.way.as_deref() {
+            Some(Way::Trace(follower)) => follower.pacer.owed(now),
+            Some(Way::Aggregates(_)) | None => self.shaper.owed(now),
+        }
     }
 
     /// Called before the first change of the shaper's debt at `now` or later.
     #[inline]
     fn begin_to_count(&mut self, now: Time) {
         if now >= self.counts_from {
-            self.owed_before = self.shaper.owed(self.counts_from);
+            self.owed_before = self.owed(self.counts_from);
             self.counts_from = Time::NEVER;
         }
     }
 
     /// The link has another rate from now on ([`Shaper::set_rate`]).
+    ///
+    /// # Panics
+    /// It follows a trace.
     pub fn set_rate(&mut self, rate: Rate, now: Time) {
         self.begin_to_count(now);
         self.shaper.set_rate(rate, now);
         self.aqm.set_rate(rate);
-        if let Some(air) = &mut self.air {
-            air.rate_changed(rate.bytes_in(air.airtime()), self.shaper.free_at().max(now));
+        match self.way.as_deref_mut() {
+            None => {}
+            Some(Way::Aggregates(air)) => {
+                air.rate_changed(rate.bytes_in(air.airtime()), self.shaper.free_at().max(now));
+            }
+            Some(Way::Trace(_)) => panic!("a trace has its own rates"),
         }
     }
 
@@ -208,7 +242,7 @@ impl<P: Packet> Bottleneck<P> {
     /// A packet arrives.
     #[inline]
     pub fn enqueue(&mut self, packet: P, now: Time, watch: &mut impl Watch<P>) {
-        if let Some(air) = &mut self.air {
+        if let Some(Way::Aggregates(air)) = self.way.as_deref_mut() {
             air.expect(packet.size());
         }
         self.aqm.enqueue(packet, now, &mut self.rng, watch);
@@ -218,8 +252,8 @@ impl<P: Packet> Bottleneck<P> {
     /// until there is none, and each packet to be handed to [`Bottleneck::carry`].
     #[inline]
     pub fn transmit(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
-        if self.air.is_some() {
-            return self.aggregate(now, watch);
+        if self.way.is_some() {
+            return self.transmit_by_way(now, watch);
         }
         if now < self.shaper.free_at() {
             return None;
@@ -230,60 +264,93 @@ impl<P: Packet> Bottleneck<P> {
         Some(departure)
     }
 
-    /// As [`Bottleneck::transmit`]: a packet of the aggregate that goes on the air now.
+    /// As [`Bottleneck::transmit`]: a packet of the aggregate that goes on the air now, or one that the
+    /// trace has capacity for.
     #[cold]
-    fn aggregate(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
+    fn transmit_by_way(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
         self.begin_to_count(now);
-        let air = self.air.as_mut()?;
-        if !air.may_take(now >= self.shaper.free_at()) {
-            return None;
-        }
-        let departure = self.aqm.dequeue(now, &mut self.rng, watch);
-        match &departure {
-            Some(departure) => {
-                let size = departure.packet.size();
-                self.shaper.charge(size, now);
-                air.taken(size, self.shaper.free_at().max(now));
+        match self.way.as_deref_mut()? {
+            Way::Aggregates(air) => {
+                if !air.may_take(now >= self.shaper.free_at()) {
+                    return None;
+                }
+                let departure = self.aqm.dequeue(now, &mut self.rng, watch);
+                match &departure {
+                    Some(departure) => {
+                        let size = departure.packet.size();
+                        self.shaper.charge(size, now);
+                        air.taken(size, self.shaper.free_at().max(now));
+                    }
+                    None => air.close(),
+                }
+                departure
             }
-            None => air.close(),
+            Way::Trace(Follower { pacer, .. }) => {
+                if !pacer.is_free(now) {
+                    return None;
+                }
+                let departure = self.aqm.dequeue(now, &mut self.rng, watch)?;
+                pacer.charge(departure.packet.size(), now);
+                Some(departure)
+            }
         }
-        departure
     }
 
     /// Whether packets go on the air together.
     #[inline]
     pub fn aggregates(&self) -> bool {
-        self.air.is_some()
+        matches!(self.way.as_deref(), Some(Way::Aggregates(_)))
     }
 
     /// A packet whose transmission just started: gives it back where it arrives at once, and keeps
-    /// it until [`Bottleneck::land`] where the link aggregates.
+    /// it until [`Bottleneck::land`] where the link aggregates, or where a trace of delivery
+    /// opportunities has not transmitted its last byte.
     #[inline]
-    pub fn carry(&mut self, packet: P) -> Option<P> {
-        match &mut self.air {
+    pub fn carry(&mut self, packet: P, now: Time) -> Option<P> {
+        match self.way.as_deref_mut() {
             None => Some(packet),
-            Some(air) => {
+            Some(Way::Aggregates(air)) => {
                 air.push(packet);
+                None
+            }
+            Some(Way::Trace(Follower { pacer, held })) => {
+                let arrives = pacer.arrives_at(now);
+                if arrives <= now {
+                    return Some(packet);
+                }
+                *held = Some((arrives, packet));
                 None
             }
         }
     }
 
-    /// The next packet of an aggregate whose airtime is over. To be asked until there is none,
-    /// before the next transmission.
+    /// The next packet that [`Bottleneck::carry`] kept and that arrives now. To be asked until there is
+    /// none, before the next transmission.
     #[inline]
     pub fn land(&mut self, now: Time) -> Option<P> {
-        self.air.as_mut()?.land(now)
+        match self.way.as_deref_mut()? {
+            Way::Aggregates(air) => air.land(now),
+            Way::Trace(Follower { held, .. }) => {
+                held.take_if(|(arrives, _)| *arrives <= now).map(|(_, packet)| packet)
+            }
+        }
     }
 
     /// When [`Bottleneck::land`] or [`Bottleneck::transmit`] may have a packet next; never while
     /// none waits.
     #[inline]
     pub fn next_transmission(&self) -> Time {
-        if let Some(lands) = self.air.as_ref().and_then(|air| air.lands()) {
+        let (lands, free_at) = match self.way.as_deref() {
+            None => (None, self.shaper.free_at()),
+            Some(Way::Aggregates(air)) => (air.lands(), self.shaper.free_at()),
+            Some(Way::Trace(Follower { pacer, held })) => {
+                (held.as_ref().map(|(arrives, _)| *arrives), pacer.free_at())
+            }
+        };
+        if let Some(lands) = lands {
             return lands;
         }
-        if self.aqm.backlog().packets == 0 { Time::NEVER } else { self.shaper.free_at() }
+        if self.aqm.backlog().packets == 0 { Time::NEVER } else { free_at }
     }
 
     /// When [`Bottleneck::tick`] is due next; never for disciplines without a timer.
@@ -358,7 +425,7 @@ mod tests {
     fn loaded() -> Bottleneck<Probe> {
         let (rate, burst) = (Rate::from_mbps(12), Bytes::ZERO);
         let (buffer, aggregation) = (Buffer::Packets(100), Duration::ZERO);
-        let link = Link { rate, burst, buffer, aggregation, ack_loss: 0.0 };
+        let link = Link { burst, buffer, aggregation, ..Link::new(rate) };
         let mut bottleneck = Bottleneck::new(&link, &Config::Fifo(fifo::Config::dctth()), 1);
         for n in 0..20 {
             let ecn = if n % 2 == 0 { Ecn::Ect1 } else { Ecn::NotEct };
@@ -407,11 +474,10 @@ mod tests {
             let rate = Rate::from_bps(((1u64 << bps.0) as f64 * 2.0 * bps.1).min(1e12) as u64);
             let each = rate.time_of(Bytes::new(9_000));
             let link = Link {
-                rate,
                 burst: Bytes::ZERO,
                 buffer: Buffer::Packets(100),
                 aggregation: (each * airtime).min(Duration::from_millis(100)),
-                ack_loss: 0.0,
+                ..Link::new(rate)
             };
             let from = Time::from_nanos((each.as_nanos() as f64 * 10.0 * from) as u64);
             let end = from + each * more;
@@ -426,7 +492,7 @@ mod tests {
                 while bottleneck.land(now).is_some() {}
                 while let Some(departure) = bottleneck.transmit(now, &mut ()) {
                     left += if now >= from { departure.packet.size().get() } else { 0 };
-                    let _ = bottleneck.carry(departure.packet);
+                    let _ = bottleneck.carry(departure.packet, now);
                     if bottleneck.backlog().packets == 0 {
                         break;
                     }
@@ -467,7 +533,7 @@ mod tests {
     fn a_discipline_that_shapes_knows_the_rate_whenever_it_comes() {
         let (rate, burst) = (Rate::from_mbps(1), Bytes::ZERO);
         let (buffer, aggregation) = (Buffer::Packets(100), Duration::ZERO);
-        let link = Link { rate, burst, buffer, aggregation, ack_loss: 0.0 };
+        let link = Link { burst, buffer, aggregation, ..Link::new(rate) };
         let shaped = Config::Cobalt(cobalt::Config::shaped());
         // The number of marked packets of 1000 behind a standing backlog of this size.
         let marks = |bottleneck: &mut Bottleneck<Probe>, standing: usize| {

@@ -378,7 +378,7 @@ impl Plane {
             if let Some(recognised) = &mut self.recognised {
                 recognised.departed(&packet, sojourn);
             }
-            if let Some(packet) = self.bottleneck.carry(packet) {
+            if let Some(packet) = self.bottleneck.carry(packet, now) {
                 self.arrive_at_client(packet, now, waited, deliver);
             }
         }

@@ -242,7 +242,7 @@ fn transmit(bottleneck: &mut Bottleneck<Plain>, now: Time, log: &mut Log) {
     while let Some(departure) = bottleneck.transmit(now, log) {
         let number = departure.packet.made.number;
         log.0.push(Event::Departed(number, departure.queue, departure.sojourn, now));
-        bottleneck.carry(departure.packet);
+        bottleneck.carry(departure.packet, now);
     }
 }
 

@@ -3,7 +3,7 @@
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Verdict;
 use l4s_model::{FlowId, FlowKind, Group, Hop, Roster, Scenario};
-use l4s_units::{Bytes, Duration, ETHERNET, Time};
+use l4s_units::{Bytes, Duration, Time};
 use serde_json::Map;
 
 use crate::completion::completions;
@@ -17,13 +17,21 @@ use crate::{
     PragueSummary, QueueSummary, ScoreSummary, Spread, Summary, Verdicts,
 };
 
-/// The bytes that the link carried, with Ethernet headers, over the bytes that it could carry. A packet
-/// counts while it is transmitted, not when its transmission starts. Tokens that the bucket saved during
-/// the warm-up let more pass after it; that surplus is cut off at 1.
-fn utilization(counts: &Counts, edges: Straddling, link_bps: f64, span: Duration) -> f64 {
-    let left = counts.bytes + ETHERNET.get() * counts.packets + edges.before.get();
+/// The bytes that the link carried, with a `header` for each packet, over the bytes that it could carry. A
+/// packet counts while it is transmitted, not when its transmission starts. Tokens that the bucket saved
+/// during the warm-up let more pass after it; that surplus is cut off at 1. A link without any capacity in
+/// that time is not used.
+fn utilization(
+    counts: &Counts,
+    header: Bytes,
+    edges: Straddling,
+    link_bps: f64,
+    span: Duration,
+) -> f64 {
+    let left = counts.bytes + header.get() * counts.packets + edges.before.get();
     let carried = left.saturating_sub(edges.after.get());
-    rate_bps(carried, span).map_or(0.0, |bps| (bps / link_bps).min(1.0))
+    let bps = rate_bps(carried, span).filter(|_| link_bps > 0.0);
+    bps.map_or(0.0, |bps| (bps / link_bps).min(1.0))
 }
 
 /// Packets in flight by Little's law: rate · RTT ÷ packet size.
@@ -61,6 +69,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
             rate_bps: link_bps,
             utilization: utilization(
                 &measured.cells.total().all(),
+                scenario.link.header(),
                 measured.straddling,
                 link_bps,
                 measured_span(scenario),
@@ -113,7 +122,8 @@ fn hops(scenario: &Scenario, hops: &[HopCells]) -> Vec<HopSummary> {
             name: hop.name.clone(),
             links: links as u64,
             utilization: (links > 0).then(|| {
-                utilization(&cells.total().all(), *straddling, bps, measured_span(scenario))
+                let header = hop.link.header();
+                utilization(&cells.total().all(), header, *straddling, bps, measured_span(scenario))
             }),
             queues: queues.iter().map(|&q| queue(cells, q)).collect(),
         }
@@ -345,6 +355,8 @@ fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
 
 #[cfg(test)]
 mod tests {
+    use l4s_units::ETHERNET;
+
     use super::*;
 
     #[test]
@@ -358,14 +370,18 @@ mod tests {
         // 1000 packets of 1500 + 14 B = 12.112 Mb, in one second of 12.112 Mb/s.
         let counts = Counts { packets: 1000, bytes: 1_500_000, ..Counts::default() };
         let second = Duration::from_secs(1);
-        let used = utilization(&counts, Straddling::default(), 24_224_000.0, second);
+        let used = utilization(&counts, ETHERNET, Straddling::default(), 24_224_000.0, second);
         assert!((used - 0.5).abs() < 1e-12);
         // Half a packet was on the link when the second began, and a quarter of one when it ended.
         let edges = Straddling { before: Bytes::new(757), after: Bytes::new(378) };
-        let used = utilization(&counts, edges, 24_224_000.0, second);
+        let used = utilization(&counts, ETHERNET, edges, 24_224_000.0, second);
         assert!((used - 1_514_379.0 / 3_028_000.0).abs() < 1e-12);
         // The savings of a full bucket do not count beyond all of the link.
-        assert_eq!(utilization(&counts, Straddling::default(), 12_000_000.0, second), 1.0);
+        let all = Straddling::default();
+        assert_eq!(utilization(&counts, ETHERNET, all, 12_000_000.0, second), 1.0);
+        // A trace may have no capacity for so long.
+        let nothing = Counts::default();
+        assert_eq!(utilization(&nothing, ETHERNET, all, 0.0, second), 0.0);
     }
 
     #[test]

@@ -11,7 +11,7 @@ impl Scenario {
         core::iter::once(&self.aqm).chain(later)
     }
 
-    /// The rate of the link at an instant.
+    /// The rate of the link at an instant; with a trace, its mean rate.
     pub fn rate_at(&self, time: Time) -> Rate {
         self.course().rate_at(time)
     }
@@ -34,9 +34,14 @@ impl Scenario {
         Course { rates, rtts }
     }
 
-    /// The mean rate of the link after the warm-up, in bits per second.
+    /// The mean rate of the link after the warm-up, in bits per second. With a trace it is the capacity that
+    /// this has in that time, which may be 0.
     pub fn mean_rate_bps(&self) -> f64 {
         let (from, to) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        if let Some(capacity) = &self.link.trace {
+            let bytes = capacity.bytes_between(from, to);
+            return bytes.get() as f64 * 8.0 / to.since(from).as_secs_f64();
+        }
         let at = |change: &Change| change.time.max(from);
         let changes = self.changes.iter().filter(|change| change.rate.is_some());
         let ends = changes.clone().map(at).chain([to]);

@@ -24,7 +24,7 @@ pub use course::Course;
 pub use group::{
     AccEcn, DEFAULT_MSS, EcnMode, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER, MOST_MSS, Peer,
 };
-pub use link::{Buffer, Hop, Link, Per, Side};
+pub use link::{Buffer, Capacity, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};
 pub use program::{Command, Program, Ready, Signal};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};

@@ -263,7 +263,7 @@ impl<O: Observer<Packet>> Engine<O> {
             let Departure { packet, queue, sojourn } = departure;
             self.outcome.packets += 1;
             self.observer.departed(&packet, queue, sojourn, now);
-            if let Some(packet) = self.bottleneck.carry(packet) {
+            if let Some(packet) = self.bottleneck.carry(packet, now) {
                 self.arrive(&packet, now);
             }
         }

@@ -19,6 +19,7 @@ mod number;
 mod opportunities;
 mod playback;
 mod random;
+mod serial;
 mod statistics;
 mod steps;
 mod trace;
@@ -35,6 +36,9 @@ use l4s_units::{Bytes, Duration, Rate};
 /// The size of a delivery opportunity: the largest packet of mahimahi's TUN device with its four bytes of
 /// header (`PACKET_SIZE` in mahimahi's `link_queue.hh`).
 pub const OPPORTUNITY: Bytes = Bytes::new(1504);
+
+/// The header of a packet in mahimahi's TUN device, which its opportunities carry too.
+pub const TUN: Bytes = Bytes::new(4);
 
 /// The highest rate: 1 Tb/s. It fits into 40 bits.
 pub const MAX_RATE: Rate = Rate::from_bps(1_000_000_000_000);

@@ -7,6 +7,7 @@ pub use opportunities::Opportunities;
 pub use steps::{Segment, Steps};
 
 use l4s_units::{Bytes, Duration, Rate, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Problem;
 use crate::trace::{Course, argument};
@@ -28,7 +29,7 @@ use crate::{MAX_PERIOD, MAX_RATE, Trace};
 /// assert_eq!((first, bytes), (Time::ZERO + Duration::from_millis(1), l4s_trace::OPPORTUNITY));
 /// # Ok::<(), l4s_trace::TraceError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Play {
     /// The time within the trace at which it starts. Time t of the run is time t + `offset` of the trace.
     pub offset: Duration,

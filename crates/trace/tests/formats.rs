@@ -251,3 +251,17 @@ fn a_conversion_to_its_own_form_shares_the_memory() {
     assert_eq!(steps.to_steps(ms(500)).unwrap(), steps);
     assert_eq!(steps.bytes_between(Time::ZERO, Time::ZERO + ms(2)), Bytes::new(3_008));
 }
+
+proptest! {
+    #[test]
+    fn a_serialized_trace_is_the_same_trace(trace in prop_oneof![steps(), opportunities()]) {
+        let text = serde_json::to_string(&trace).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Trace>(&text).unwrap(), trace);
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_no_serialized_one() {
+    let error = serde_json::from_str::<Trace>(r#"{"Opportunities":[[2,1],[1,1]]}"#).unwrap_err();
+    assert!(error.to_string().contains("1 ms"), "{error}");
+}

@@ -42,7 +42,7 @@ struct Run {
 impl Run {
     fn new(rate: Rate, burst: u64, aggregation: Duration, aqm: &Config) -> Run {
         let (burst, buffer) = (Bytes::new(burst), Buffer::Packets(10_000));
-        let link = Link { rate, burst, buffer, aggregation, ack_loss: 0.0 };
+        let link = Link { burst, buffer, aggregation, ..Link::new(rate) };
         let bottleneck = Bottleneck::new(&link, aqm, 1);
         Run { bottleneck, next: 0, left: vec![], landed: vec![] }
     }
@@ -66,7 +66,7 @@ impl Run {
         }
         while let Some(departure) = self.bottleneck.transmit(now, &mut ()) {
             self.left.push((now, departure.packet.number, departure.sojourn));
-            if let Some(packet) = self.bottleneck.carry(departure.packet) {
+            if let Some(packet) = self.bottleneck.carry(departure.packet, now) {
                 self.landed.push((now, packet.number, packet.size));
             }
         }

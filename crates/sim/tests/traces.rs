@@ -1,0 +1,121 @@
+//! TCP over a link that follows a trace.
+
+use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
+use l4s_model::{Capacity, Scenario};
+use l4s_observe::Observer;
+use l4s_scenario::Plan;
+use l4s_sim::Packet;
+use l4s_trace::{Model, OPPORTUNITY, Play, Step, Trace, make};
+use l4s_units::{Bytes, Duration, Rate, Time};
+
+/// Prague and Cubic through DualPI2 over this trace.
+fn scenario(trace: &Trace) -> Scenario {
+    let text = r#"
+duration = "20s"
+warmup = "5s"
+link.rate = "40mbit"
+[[group]]
+name = "A"
+cc = "prague"
+rtt = "10ms"
+[[group]]
+name = "B"
+cc = "cubic"
+rtt = "10ms"
+"#;
+    let mut scenario = Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario.clone();
+    let capacity = Capacity::new("a trace", trace.clone(), Play::default()).unwrap();
+    scenario.link = scenario.link.following(capacity);
+    scenario
+}
+
+fn summary(scenario: &Scenario) -> Summary {
+    let mut recorder = Recorder::new(scenario, Origin::default());
+    l4s_sim::run(scenario, &mut recorder);
+    recorder.finish(EngineSummary::default()).summary
+}
+
+fn rate(summary: &Summary, group: &str) -> f64 {
+    summary.groups.iter().find(|one| one.name == group).unwrap().rate_bps
+}
+
+/// When packets leave the queue.
+#[derive(Default)]
+struct Departures(Vec<Time>);
+
+impl Observer<Packet> for Departures {
+    fn departed(&mut self, _: &Packet, _: l4s_aqm::Queue, _: Duration, now: Time) {
+        self.0.push(now);
+    }
+}
+
+/// Three opportunities in 2 ms: one packet of 1500 B each, so that goodput follows from their number.
+#[test]
+fn two_flows_use_every_opportunity() {
+    let trace = Trace::from_opportunities([1, 2, 2]).unwrap();
+    let scenario = scenario(&trace);
+    let summary = summary(&scenario);
+    assert_eq!(summary.link.rate_bps, 1500.0 * OPPORTUNITY.get() as f64 * 8.0);
+    assert!(summary.link.utilization > 0.99, "{}", summary.link.utilization);
+    // IP packets of 1500 B, and few others.
+    let carried = rate(&summary, "A") + rate(&summary, "B");
+    assert!((carried / (1500.0 * 1500.0 * 8.0) - 1.0).abs() < 0.01, "{carried}");
+
+    let mut departures = Departures::default();
+    l4s_sim::run(&scenario, &mut departures);
+    let ms = Duration::from_millis(1).as_nanos();
+    assert!(departures.0.iter().all(|time| time.as_nanos() % ms == 0), "between opportunities");
+    assert!(departures.0.len() as f64 >= 0.95 * 1500.0 * 20.0, "{}", departures.0.len());
+}
+
+/// A trace of one rate is the link of that rate, to the nanosecond in which a bucket saves.
+#[test]
+fn a_constant_trace_is_a_constant_rate() {
+    let step = Step::new(Duration::ZERO, Rate::from_mbps(40));
+    let trace = Trace::from_steps([step], Duration::from_secs(1)).unwrap();
+    let follower = scenario(&trace);
+    let mut constant = follower.clone();
+    constant.link.trace = None;
+    let [a, b] = [follower, constant].map(|scenario| summary(&scenario));
+    assert!((a.link.utilization - b.link.utilization).abs() < 0.001);
+    for group in ["A", "B"] {
+        assert!((rate(&a, group) / rate(&b, group) - 1.0).abs() < 0.05, "{group}");
+    }
+}
+
+/// 40 Mb/s for a second and 10 Mb/s for a second: both flows follow, and DualPI2 keeps the L queue short.
+#[test]
+fn flows_follow_a_rate_that_falls_and_rises() {
+    let steps = [(0, 40), (1, 10)]
+        .map(|(at, mbps)| Step::new(Duration::from_secs(at), Rate::from_mbps(mbps)));
+    let trace = Trace::from_steps(steps, Duration::from_secs(2)).unwrap();
+    let summary = summary(&scenario(&trace));
+    assert_eq!(
+        summary.link.rate_bps, 24e6,
+        "15 s after the warm-up: seven of one rate, eight of the other"
+    );
+    assert!(summary.link.utilization > 0.85, "{}", summary.link.utilization);
+    let l = summary.queues.iter().find(|queue| queue.name == "L").unwrap();
+    let mean = l.delay_ms.as_ref().unwrap().mean;
+    assert!(mean < 5.0, "{mean}");
+}
+
+/// Each model, and the same bytes twice.
+#[test]
+fn every_model_carries_tcp_and_repeats() {
+    for model in Model::ALL {
+        let trace = make(model, 1, Duration::from_secs(20)).unwrap();
+        let scenario = scenario(&trace);
+        let [a, b] = [(); 2].map(|()| summary(&scenario));
+        assert_eq!(format!("{a:?}"), format!("{b:?}"));
+        let capacity =
+            trace.bytes_between(Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
+        assert!(capacity > Bytes::ZERO);
+        assert!(
+            a.link.utilization > 0.3 && a.link.utilization <= 1.0,
+            "{} {}",
+            model.name(),
+            a.link.utilization
+        );
+    }
+}
