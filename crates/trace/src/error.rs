@@ -66,7 +66,9 @@ pub enum Problem {
         hint: &'static str,
     },
     /// The text is in UTF-16 or UTF-32.
-    #[error("the text is in UTF-16; save it as UTF-8 (`iconv -f utf-16 -t utf-8`)")]
+    #[error(
+        "the text is in UTF-16 or UTF-32; save it as UTF-8 (such as `iconv -f utf-16 -t utf-8`)"
+    )]
     Utf16,
     /// The file is compressed.
     #[error("this is {format} data; unpack it first")]
@@ -147,8 +149,8 @@ pub enum Problem {
         /// The delay.
         found: String,
     },
-    /// A step has a delay or a loss, and another has none.
-    #[error("a step has no {what}, and the first step has one; either all steps have it or none")]
+    /// A step has a delay or a loss, and another one has none.
+    #[error("some steps have a {what} and others have none; either all steps have one or none has")]
     Partial {
         /// The quantity.
         what: &'static str,

@@ -152,7 +152,8 @@ impl Trace {
     }
 
     /// The bytes that may pass after `from` and until `to`, when it is played from its start: opportunities
-    /// at `to` count, those at `from` do not. Rates give whole bytes, rounded down.
+    /// at `to` count, those at `from` do not. Rates give whole bytes, rounded down. For many times of a trace of
+    /// rates a [`Playback`] is faster: here each takes a pass over the steps.
     pub fn bytes_between(&self, from: Time, to: Time) -> Bytes {
         Playback::plain(self).bytes_between(from, to)
     }

@@ -59,13 +59,17 @@ fn bytes_that_are_no_text() {
 
 #[test]
 fn utf_16_is_named() {
-    let text = "the text is in UTF-16; save it as UTF-8 (`iconv -f utf-16 -t utf-8`)";
+    let text =
+        "the text is in UTF-16 or UTF-32; save it as UTF-8 (such as `iconv -f utf-16 -t utf-8`)";
     let little: Vec<u8> = "1\n2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let big: Vec<u8> = "1\n2\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
     refused(&little, text);
     refused(&big, text);
     refused([&b"\xff\xfe"[..], &little].concat(), text);
     refused([&b"\xfe\xff"[..], &big].concat(), text);
+    // UTF-32, either way.
+    refused(b"\0\0\xfe\xff\0\0\0\x31", text);
+    refused(b"\xff\xfe\0\0\x31\0\0\0", text);
 }
 
 #[test]
@@ -431,18 +435,14 @@ fn values_of_steps() {
         "the first step begins at 1s; it must begin at 0s"
     );
     let delayed = Step { delay: Some(Duration::ZERO), at: second, ..first };
-    let partial =
-        "a step has no delay, and the first step has one; either all steps have it or none";
-    assert_eq!(
-        of(&[Step { at: Duration::ZERO, ..delayed }, Step { at: second, ..first }], second * 2),
-        partial
-    );
-    let lossy = Step { loss: Some(Probability::ZERO), ..first };
-    assert!(
-        of(&[lossy, Step { at: second, ..first }], second * 2).starts_with("a step has no loss")
-    );
+    let some =
+        "some steps have a delay and others have none; either all steps have one or none has";
+    let undelayed = Step { at: second, ..first };
+    assert_eq!(of(&[Step { at: Duration::ZERO, ..delayed }, undelayed], second * 2), some);
     // The other way round.
-    assert!(of(&[first, delayed], second * 2).contains("either all steps have it or none"));
+    assert_eq!(of(&[first, delayed], second * 2), some);
+    let lossy = Step { loss: Some(Probability::ZERO), ..first };
+    assert!(of(&[lossy, undelayed], second * 2).starts_with("some steps have a loss"));
     assert!(
         of(&[first], Duration::from_secs(50 * 86_400))
             .starts_with("the time 4320000s is above the limit")

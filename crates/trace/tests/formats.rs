@@ -244,6 +244,19 @@ proptest! {
 }
 
 #[test]
+fn rates_of_opportunities_are_rounded_to_the_nearest() {
+    // 12,032 b in 3 ms are 4,010,666.7 b/s, and in 7 ms 1,718,857.1 b/s.
+    let rate =
+        |period| rates(&Trace::from_opportunities([period]).unwrap().to_steps(ms(period)).unwrap());
+    assert_eq!(rate(3), [(ms(0), Rate::from_bps(4_010_667))]);
+    assert_eq!(rate(7), [(ms(0), Rate::from_bps(1_718_857))]);
+    // The last interval is shorter: 2 of 5 ms, and the rest.
+    let trace = Trace::from_opportunities([1, 3, 5]).unwrap().to_steps(ms(2)).unwrap();
+    let expected = [(0, 6_016_000), (2, 6_016_000), (4, 12_032_000)];
+    assert_eq!(rates(&trace), expected.map(|(at, bps)| (ms(at), Rate::from_bps(bps))));
+}
+
+#[test]
 fn a_conversion_to_its_own_form_shares_the_memory() {
     let trace = read("1\n2\n");
     assert_eq!(trace.to_opportunities().unwrap(), trace);

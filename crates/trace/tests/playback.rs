@@ -90,7 +90,10 @@ proptest! {
     #[test]
     fn the_next_opportunity_is_that_of_the_list(
         list in lists(),
-        queries in prop::collection::vec(0u64..3_000_000_000, 1..50),
+        queries in prop::collection::vec(
+            prop_oneof![0u64..3_000_000_000, (0u64..3_000).prop_map(|ms| ms * MS)],
+            1..50,
+        ),
     ) {
         let trace = Trace::from_opportunities(list.clone()).unwrap();
         let mut link = opportunities(&trace, &Play::default());
@@ -260,6 +263,26 @@ fn the_first_and_the_last_instant_of_a_file_add_where_it_repeats() {
     assert_eq!(trace.mean_rate(), Rate::from_bps(4 * 12_032 * 500));
     let later = Play { offset: Duration::from_millis(2), ..Play::default() };
     assert_eq!(opportunities(&trace, &later).next(Time::ZERO), (Time::ZERO, Bytes::new(3 * 1504)));
+}
+
+#[test]
+fn a_query_at_an_instant_gives_it_in_any_order() {
+    let trace = Trace::from_opportunities([2, 5]).unwrap();
+    let mut link = opportunities(&trace, &Play::default());
+    for at in [2, 5, 7, 10, 7, 5, 2, 10, 5, 15, 10] {
+        assert_eq!(link.next(ms(at)), (ms(at), OPPORTUNITY));
+    }
+}
+
+#[test]
+fn a_third_of_three_opportunities_is_one_and_not_a_little_less() {
+    // f = 1/3 has no exact fixed point number: ⌊3 f⌋ must be 1, in the first millisecond and in each.
+    let trace = Trace::from_opportunities([1, 1, 1]).unwrap();
+    let play = Play { mean: Some(Rate::from_bps(12_032_000)), ..Play::default() };
+    let mut link = opportunities(&trace, &play);
+    for n in [1, 2, 3, 1_000, 1_000_000_000] {
+        assert_eq!(link.next(ms(n)), (ms(n), OPPORTUNITY));
+    }
 }
 
 #[test]

@@ -49,6 +49,13 @@ fn the_autocorrelation_is_that_of_the_definition() {
 }
 
 #[test]
+fn lags_are_below_half_of_the_trace() {
+    // Ten windows: 0.1 and 0.2 s, and not 0.5 s.
+    let lags = tenths(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).statistics().autocorrelation;
+    assert_eq!(lags.iter().map(|value| value.lag).collect::<Vec<_>>(), [ms(100), ms(200)]);
+}
+
+#[test]
 fn a_constant_rate_has_no_variation_and_no_autocorrelation() {
     let statistics = tenths(&[7; 50]).statistics();
     assert_eq!(statistics.tenth.variation, 0.0);

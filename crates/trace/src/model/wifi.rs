@@ -14,11 +14,11 @@ use l4s_units::{Bytes, Duration, ETHERNET, Rate};
 use crate::Step;
 use crate::random::Stream;
 
-/// Microseconds. A slot and a SIFS of OFDM at 20 MHz and more (Table 17-21, §21.4.4).
+/// Microseconds. A slot and a SIFS of OFDM at 20 MHz and more (§17.4.4).
 const SLOT: u64 = 9;
 const SIFS: u64 = 16;
 
-/// The parameters of best effort, AC_BE (Table 9-155): the TXOP takes at most 2.528 ms.
+/// The default EDCA parameter set for best effort, AC_BE (§9.4.2): the TXOP takes at most 2.528 ms.
 const AIFSN: u64 = 3;
 const CW_MIN: u64 = 15;
 const CW_MAX: u64 = 1023;
@@ -30,11 +30,11 @@ const RETRIES: u32 = 7;
 /// The preamble of a VHT PPDU with one stream (§21.3.2): L-STF, L-LTF, L-SIG, VHT-SIG-A, VHT-STF, VHT-LTF, VHT-SIG-B.
 const PREAMBLE: u64 = 8 + 8 + 4 + 8 + 4 + 4 + 4;
 
-/// A block acknowledgement (§9.3.1.8): 32 bytes in OFDM at 24 Mb/s after a preamble of 20 µs (§17.3). A symbol of 4 µs
+/// A compressed block acknowledgement (§9.3.1): 32 bytes in OFDM at 24 Mb/s after a preamble of 20 µs (§17.3). A symbol of 4 µs
 /// has 96 bits. With 16 service and 6 tail bits these are 3 symbols.
 const BLOCK_ACK: u64 = 20 + 3 * 4;
 
-/// Data bits of a symbol of 4 µs at MCS 7: 292.5 Mb/s (Table 21-38).
+/// Data bits of a symbol of 4 µs at MCS 7: 292.5 Mb/s (§21.5, 80 MHz, one stream).
 const SYMBOL_BITS: u64 = 1_170;
 const SYMBOL: u64 = 4;
 
