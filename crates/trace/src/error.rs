@@ -245,6 +245,7 @@ const COLUMNS: &str =
 /// The longest part of a file's text in a message.
 const LONGEST: usize = 40;
 
+#[cfg(feature = "files")]
 impl Problem {
     /// As the error of a file's line.
     pub(crate) fn on(self, line: u64) -> TraceError {
@@ -285,11 +286,12 @@ fn shown(text: &str) -> String {
     format!("{}{more}", printable(&short))
 }
 
-/// The one of `known` that is nearest to `found`, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(
+/// "did you mean …?", with the one of `known` that is nearest to `found`, if it is near enough to be meant.
+#[cfg(feature = "files")]
+pub(crate) fn did_you_mean<'a>(
     found: &str,
     known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+) -> Option<String> {
     // The longest name has 23 letters; the distance takes time with the product of the lengths.
     if found.len() > 64 {
         return None;
@@ -297,13 +299,14 @@ pub(crate) fn nearest<'a>(
     let found = found.to_ascii_lowercase();
     let score = |name: &&str| strsim::jaro_winkler(&found, &name.to_ascii_lowercase());
     let best = known.into_iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
-    (score(&best) > 0.75).then_some(best)
+    (score(&best) > 0.75).then(|| format!("did you mean `{best}`?"))
 }
 
-/// "did you mean …?"
+/// Without the feature `files` there is no distance of names.
+#[cfg(not(feature = "files"))]
 pub(crate) fn did_you_mean<'a>(
-    found: &str,
-    known: impl IntoIterator<Item = &'a str>,
+    _found: &str,
+    _known: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    nearest(found, known).map(|name| format!("did you mean `{name}`?"))
+    None
 }

@@ -5,6 +5,9 @@
 //! the JSON of the Rust crate netem-trace. A [`Playback`] gives a simulator the next opportunity
 //! or the present rate, and allocates nothing. [`Trace::statistics`] describes a trace, and [`make`] makes one
 //! from a [`Model`] with published constants.
+//!
+//! Files are the feature `files`, which is on by default. Without it there is neither `Trace::read` nor
+//! `Trace::write`, and the crate needs neither `serde_json` nor `strsim`.
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]
@@ -13,8 +16,10 @@ struct Readme;
 
 mod convert;
 mod error;
+#[cfg(feature = "files")]
 mod format;
 mod model;
+#[cfg(feature = "files")]
 mod number;
 mod opportunities;
 mod playback;
@@ -25,6 +30,7 @@ mod steps;
 mod trace;
 
 pub use error::{Place, Problem, TraceError};
+#[cfg(feature = "files")]
 pub use format::Format;
 pub use model::{Model, make};
 pub use playback::{Opportunities, Play, Playback, Segment, Steps};

@@ -125,6 +125,7 @@ impl Builder {
     }
 
     /// When the last step begins, and how long the one before it takes.
+    #[cfg(feature = "files")]
     pub fn last(&self) -> Option<(Duration, Duration)> {
         let before = match self.starts.len() {
             0 if self.rates.len() < 2 => return None,
@@ -135,6 +136,7 @@ impl Builder {
     }
 
     /// Whether there is no step yet.
+    #[cfg(feature = "files")]
     pub fn is_empty(&self) -> bool {
         self.rates.is_empty()
     }
@@ -231,6 +233,7 @@ impl Table {
     }
 
     /// Whether steps have a delay, and whether they have a loss.
+    #[cfg(feature = "files")]
     pub fn has(&self) -> (bool, bool) {
         (self.delays.is_some(), self.losses.is_some())
     }
