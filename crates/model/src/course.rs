@@ -42,7 +42,8 @@ impl Scenario {
             let bytes = capacity.bytes_between(from, to);
             return bytes.get() as f64 * 8.0 / to.since(from).as_secs_f64();
         }
-        let at = |change: &Change| change.time.max(from);
+        // A run that ended early has changes beyond its end.
+        let at = |change: &Change| change.time.max(from).min(to);
         let changes = self.changes.iter().filter(|change| change.rate.is_some());
         let ends = changes.clone().map(at).chain([to]);
         let rates = [self.link.rate].into_iter().chain(changes.clone().filter_map(|c| c.rate));

@@ -19,3 +19,18 @@ fn what_changes_holds_from_its_time_on() {
     // 4 s of 10 Mb/s and 4 s of 20 Mb/s; the warm-up does not count.
     assert_eq!(scenario.mean_rate_bps(), 15e6);
 }
+
+/// A session of unknown length has changes beyond its end.
+#[test]
+fn changes_after_the_end_have_no_part_in_the_mean_rate() {
+    let text = "duration = \"10s\"\nwarmup = \"0s\"\nlink.rate = \"10mbit\"\n\
+                [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                [[at]]\ntime = \"4s\"\nlink.rate = \"20mbit\"\n[[at]]\ntime = \"8s\"\nlink.rate = \"90mbit\"";
+    let mut scenario =
+        l4s_scenario::Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario.clone();
+    // (4 · 10 + 4 · 20 + 2 · 90) / 10.
+    assert_eq!(scenario.mean_rate_bps(), 30e6);
+    scenario.duration = l4s_units::Duration::from_secs(5);
+    // (4 · 10 + 20) / 5.
+    assert_eq!(scenario.mean_rate_bps(), 12e6);
+}
