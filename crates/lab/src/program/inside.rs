@@ -10,9 +10,10 @@
 
 use std::ffi::CStr;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, exit};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -226,6 +227,12 @@ fn mount(spec: &Spec) {
         }
     };
     let before = fs::read_to_string("/etc/hosts").unwrap_or_default();
+    if !Path::new("/etc/hosts").exists() {
+        // Nothing can be mounted in the place of a file that is not there: a bare system has none.
+        let note = "l4s: this machine has no /etc/hosts, so that the names `server` and `client` are unknown; \
+                    the addresses are in $L4S_SERVER and $L4S_CLIENT";
+        let _ = writeln!(io::stderr(), "{note}");
+    }
     show("hosts", format!("{}{before}", spec.hosts), "/etc/hosts");
     if let Some(text) = &spec.name_servers {
         show("resolv.conf", text.clone(), "/etc/resolv.conf");
