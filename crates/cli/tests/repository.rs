@@ -23,6 +23,14 @@ fn every_file_has_the_same_version() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(value(&read("CITATION.cff"), "version:"), version);
     assert_eq!(value(&read("web/package.json"), "\"version\":"), version);
+    // File names of packages: `l4s_0.2.0_amd64.deb`, `l4s-0.2.0-…`.
+    let guide = read("docs/guides/install.md");
+    let names = guide.split("l4s").skip(1).filter_map(|rest| rest.strip_prefix(['-', '_']));
+    let versions = names.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let versions: Vec<_> =
+        versions.map(|rest| rest.split(['-', '_']).next().unwrap_or(rest)).collect();
+    assert!(versions.len() >= 4, "{versions:?}");
+    assert!(versions.iter().all(|one| *one == version), "docs/guides/install.md: {versions:?}");
     let changelog = read("CHANGELOG.md");
     let released = changelog.lines().filter(|line| line.starts_with("## [")).nth(1);
     let released = released.expect("a released version");
