@@ -259,7 +259,9 @@ fn an_interrupt_is_for_the_command() {
     let up = folder.path().join("up");
     let script =
         format!("trap 'exit 5' INT; touch '{}'; while :; do sleep 0.05; done", up.display());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+    // In the background of a script the signal is ignored, and a shell cannot trap an ignored one.
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_l4s")]);
     command.current_dir(folder.path()).args(["shell", "--out", "out", "--", "sh", "-c", &script]);
     command.process_group(0).stdin(Stdio::null()).stderr(Stdio::piped());
     let mut command = command.spawn().expect("l4s starts");
