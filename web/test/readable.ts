@@ -1,5 +1,5 @@
 // Which literals of a source people read. Those for programs (modules, classes, styles, markup, messages of
-// exceptions) are told from them by their place in the source.
+// exceptions) have other places in the source.
 import ts from "typescript";
 
 /** A literal that people read, and its line in the file. */

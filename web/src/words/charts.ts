@@ -22,7 +22,7 @@ export const TIP = {
   low: "1st percentile",
 };
 
-/** How runs and their places on an axis are told apart. */
+/** Names of runs, and of their places on an axis. */
 export const RUNS = {
   ofFolder: (name: string, folder: string): string => `${name} · ${folder}`,
   withSenders: (discipline: string, senders: string): string => `${discipline} (${senders})`,
