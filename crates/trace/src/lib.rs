@@ -14,6 +14,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod bundled;
 mod convert;
 mod error;
 #[cfg(feature = "files")]
@@ -29,6 +30,7 @@ mod statistics;
 mod steps;
 mod trace;
 
+pub use bundled::{BUNDLED, Bundled};
 pub use error::{Place, Problem, TraceError};
 #[cfg(feature = "files")]
 pub use format::Format;
