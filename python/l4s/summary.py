@@ -75,8 +75,9 @@ class _Hop(TypedDict):
 
 
 class Hop(_Hop, total=False):
-    """Another link on the way."""
+    """Another link on the way, or the uplink."""
 
+    direction: str
     utilization: float
 
 
@@ -134,6 +135,7 @@ class _Group(TypedDict):
 class Group(_Group, total=False):
     """Flows that behave alike, or a UDP source."""
 
+    direction: str
     downloads: int
     goodput_bps: float
     rate_per_flow_bps: float

@@ -23,6 +23,7 @@ mod opportunities;
 mod pacer;
 mod packet;
 mod random;
+mod route;
 mod shaper;
 mod steps;
 
@@ -32,6 +33,7 @@ pub use downloads::{Arrivals, Download, Downloads, arrivals};
 pub use hosts::host_jitter;
 pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};
+pub use route::{Next, Route, RouteLink};
 pub use shaper::Shaper;
 
 use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};

@@ -255,7 +255,7 @@ fn traced<O: Observe>(
         Trace::Pcapng => Snap::Headers,
         Trace::PcapngFull => Snap::Packet,
     };
-    let trace = PacketTrace::new(BufWriter::new(file), snap).map_err(failed)?;
+    let trace = PacketTrace::new(BufWriter::new(file), snap).map_err(failed)?.of(scenario);
     let mut both = (observer, trace);
     let ran = run_observed(engine, scenario, &mut both, programs)?;
     let finish = |trace: PacketTrace<BufWriter<Durable>>| {

@@ -6,6 +6,7 @@ use l4s_observe::{Contents, Traced};
 use l4s_os::Offload;
 use l4s_units::{Bytes, ETHERNET, Ecn};
 
+use crate::address::End;
 use crate::ip::{self, IpPacket, Malformed, Version};
 use crate::pool::Buffer;
 
@@ -18,6 +19,7 @@ pub struct Frame {
     version: Version,
     ecn: Ecn,
     arrived_ce: bool,
+    from: End,
     group: SourceId,
     /// Packets that it becomes on the link: more than one only with segmentation offload.
     segments: u16,
@@ -53,6 +55,7 @@ impl Frame {
             version,
             ecn,
             arrived_ce: ecn.is_ce(),
+            from: End::Server,
             group: SourceId::default(),
             segments,
             flow: FlowId::default(),
@@ -61,10 +64,22 @@ impl Frame {
         })
     }
 
-    /// Says whose it is.
+    /// Says whose it is, and which end sent it.
     #[inline]
-    pub fn belongs_to(&mut self, flow: FlowId, group: SourceId) {
-        (self.flow, self.group) = (flow, group);
+    pub fn belongs_to(&mut self, flow: FlowId, group: SourceId, from: End) {
+        (self.flow, self.group, self.from) = (flow, group, from);
+    }
+
+    /// The end that sent it.
+    #[inline]
+    pub fn from(&self) -> End {
+        self.from
+    }
+
+    /// It comes to another queue.
+    #[inline]
+    pub fn arrive(&mut self) {
+        self.arrived_ce = self.ecn.is_ce();
     }
 
     /// Packets that it becomes on the link.

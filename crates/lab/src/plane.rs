@@ -7,19 +7,23 @@
 //!      └── delay line: base RTT ──┘
 //! ```
 //!
+//! Further links, the `[uplink]` among them, are where the simulator has them ([`Route`]): a packet of a client
+//! passes the uplink before its delay line. A pair that sends up is the mirror image: its server's packets pass the
+//! uplink, and its client's the bottleneck.
+//!
 //! It has no clock and no file. Its driver gives it packets with their times of arrival, and the
 //! time for due events. Due events happen at the instant at which they were due, however late the
 //! driver is: departures keep the rate of the link exactly, and the queue discipline sees ideal
 //! times. So lateness costs no capacity and shifts no decision; the driver measures it apart.
 //!
 //! Where several things fall on the same instant they happen in the simulator's order: the link,
-//! the timer of the discipline, changes of the scenario, the lines, and then arrivals.
+//! the timer of the discipline, changes of the scenario, the lines, further links, and then arrivals.
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
-use l4s_bottleneck::{Bottleneck, Straddling, Successor};
+use l4s_bottleneck::{Bottleneck, Next, Route, Straddling, Successor};
 use l4s_flows::Row;
 use l4s_model::{Change, FlowId, Scenario, SourceId};
-use l4s_observe::{LinkState, Observer, Traced};
+use l4s_observe::{HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
 use crate::address::End;
@@ -121,6 +125,7 @@ impl Pair {
 #[derive(Debug)]
 pub struct Plane {
     bottleneck: Bottleneck<Frame>,
+    route: Route<Frame>,
     lines: Lines<Frame>,
     pairs: Vec<Pair>,
     pool: Pool,
@@ -148,6 +153,7 @@ impl Plane {
         Plane {
             bottleneck: Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
                 .counted_from(Time::ZERO + scenario.warmup),
+            route: Route::new(scenario),
             lines: Lines::new(delays),
             pairs,
             pool: Pool::new(size, MEMORY / size),
@@ -187,7 +193,7 @@ impl Plane {
     #[inline]
     pub fn due(&self) -> Time {
         let bottleneck = self.bottleneck.next_transmission().min(self.bottleneck.next_tick());
-        bottleneck.min(self.next_change()).min(self.lines.next())
+        bottleneck.min(self.next_change()).min(self.lines.next()).min(self.route.due())
     }
 
     #[inline]
@@ -207,7 +213,7 @@ impl Plane {
             let (departure, tick) =
                 (self.bottleneck.next_transmission(), self.bottleneck.next_tick());
             let change = self.next_change();
-            let due = departure.min(tick).min(change).min(self.lines.next());
+            let due = departure.min(tick).min(change).min(self.lines.next()).min(self.route.due());
             if due > now {
                 break;
             }
@@ -219,11 +225,33 @@ impl Plane {
                 self.bottleneck.tick(self.now);
             } else if change == due {
                 self.change(observer, deliver);
-            } else {
+            } else if self.lines.next() == due {
                 self.arrive_at_server(due, observer, deliver);
+            } else {
+                self.attend_links(due, observer, deliver);
             }
         }
         self.now = self.now.max(now);
+    }
+
+    /// Further links transmit or tick.
+    #[cold]
+    fn attend_links(
+        &mut self,
+        due: Time,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        for number in 0..self.route.links() {
+            if self.route.link(number).queue.next_transmission() == due {
+                self.transmit_on(number, observer, deliver);
+            }
+        }
+        for hop in 0..self.route.count() {
+            if self.route.next_tick(hop) == due {
+                self.route.tick(hop, self.now);
+            }
+        }
     }
 
     /// A packet of `length` bytes in `buffer` came from the device of an end of a pair at `now`.
@@ -246,21 +274,109 @@ impl Plane {
         self.now = self.now.max(now);
         self.pairs[pair].from(from).received += 1;
         let Some(frame) = self.admit(pair, from, buffer, length) else { return };
-        match from {
-            End::Server => {
-                observer.arrived(&frame, self.now);
-                let (bottleneck, mut told) = self.forward(observer);
-                let now = told.now;
-                bottleneck.enqueue(frame, now, &mut told);
-                self.transmit(self.now, false, observer, deliver);
+        let source = frame.group();
+        let along = match from {
+            End::Server => Some(self.route.start(source)),
+            End::Client => self.route.start_back(source),
+        };
+        match along {
+            Some(along) => self.pass_on(frame, along, self.now, false, observer, deliver),
+            None => self.send_back(frame, observer, deliver),
+        }
+    }
+
+    /// A packet that is so far along its path comes to the next queue there, or to its end at `due`.
+    #[inline]
+    fn pass_on(
+        &mut self,
+        packet: Frame,
+        along: usize,
+        due: Time,
+        waited: bool,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        match self.route.next(along, packet.flow(), packet.group()) {
+            Next::Bottleneck => self.enqueue(packet, waited, observer, deliver),
+            Next::Link(number) => self.enqueue_on(number, packet, observer, deliver),
+            Next::End => match packet.from() {
+                End::Server => self.arrive_at_client(packet, due, waited, deliver),
+                End::Client => self.send_back(packet, observer, deliver),
+            },
+        }
+    }
+
+    /// A packet comes to the bottleneck.
+    #[inline]
+    fn enqueue(
+        &mut self,
+        mut packet: Frame,
+        waited: bool,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        packet.arrive();
+        observer.arrived(&packet, self.now);
+        let (bottleneck, mut told) = self.forward(observer);
+        let now = told.now;
+        bottleneck.enqueue(packet, now, &mut told);
+        self.transmit(now, waited, observer, deliver);
+    }
+
+    /// A packet comes to a further link.
+    fn enqueue_on(
+        &mut self,
+        number: usize,
+        mut packet: Frame,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        packet.arrive();
+        let Plane { route, pairs, pool, now, .. } = self;
+        let link = route.link(number);
+        let mut watch = ForwardOfHop { hop: link.hop, observer, pairs, pool };
+        link.queue.enqueue(packet, *now, &mut watch);
+        self.transmit_on(number, observer, deliver);
+    }
+
+    /// As [`Plane::transmit`], over a further link.
+    fn transmit_on(
+        &mut self,
+        number: usize,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        let now = self.now;
+        let behind = self.route.link(number).behind;
+        while let Some(packet) = self.route.link(number).queue.land(now) {
+            self.pass_on(packet, behind, now, true, observer, deliver);
+        }
+        loop {
+            let Plane { route, pairs, pool, .. } = self;
+            let link = route.link(number);
+            let hop = link.hop;
+            let mut watch = ForwardOfHop { hop, observer, pairs, pool };
+            let Some(departure) = link.queue.transmit(now, &mut watch) else { return };
+            let Departure { packet, queue, sojourn } = departure;
+            observer.at_hop(hop, &packet, queue, HopEvent::Departed(sojourn), now);
+            if let Some(packet) = link.queue.carry(packet, now) {
+                self.pass_on(packet, behind, now, true, observer, deliver);
             }
-            End::Client => {
-                self.lines.push(pair, frame, self.now);
-                // A line without delay delivers at once.
-                if self.lines.next() <= self.now {
-                    self.advance(self.now, observer, deliver);
-                }
-            }
+        }
+    }
+
+    /// A client's packet sets out on the delay line of its pair.
+    #[inline]
+    fn send_back(
+        &mut self,
+        packet: Frame,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        self.lines.push(packet.group().index(), packet, self.now);
+        // A line without delay delivers at once.
+        while self.lines.next() <= self.now {
+            self.arrive_at_server(self.now, observer, deliver);
         }
     }
 
@@ -301,9 +417,15 @@ impl Plane {
         }
     }
 
-    /// The run is over at `end`, for [`Observer::straddled`].
-    pub fn straddling(&mut self, end: Time) -> Straddling {
-        self.bottleneck.straddling(end)
+    /// The run is over at `end`, which is reported as [`Observer::straddled`].
+    pub fn end(&mut self, end: Time, observer: &mut impl Observer<Frame>) {
+        let Straddling { before, after } = self.bottleneck.straddling(end);
+        observer.straddled(None, before, after);
+        for number in 0..self.route.links() {
+            let link = self.route.link(number);
+            let Straddling { before, after } = link.queue.straddling(end);
+            observer.straddled(Some(link.hop), before, after);
+        }
     }
 
     /// How many packets are on the delay line of a pair.
@@ -354,7 +476,8 @@ impl Plane {
         if flow.is_none() {
             end.from(from).stray += 1;
         }
-        frame.belongs_to(flow.unwrap_or(end.owner.listed.start), SourceId::new(pair as u16));
+        let flow = flow.unwrap_or(end.owner.listed.start);
+        frame.belongs_to(flow, SourceId::new(pair as u16), from);
         Some(frame)
     }
 
@@ -368,7 +491,7 @@ impl Plane {
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         while let Some(packet) = self.bottleneck.land(now) {
-            self.arrive_at_client(packet, now, true, deliver);
+            self.behind_bottleneck(packet, now, true, observer, deliver);
         }
         loop {
             let (bottleneck, mut told) = self.forward(observer);
@@ -379,8 +502,25 @@ impl Plane {
                 recognised.departed(&packet, sojourn);
             }
             if let Some(packet) = self.bottleneck.carry(packet, now) {
-                self.arrive_at_client(packet, now, waited, deliver);
+                self.behind_bottleneck(packet, now, waited, observer, deliver);
             }
+        }
+    }
+
+    /// A packet has the bottleneck behind it.
+    #[inline]
+    fn behind_bottleneck(
+        &mut self,
+        packet: Frame,
+        now: Time,
+        waited: bool,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        if self.route.is_empty() {
+            self.arrive_at_client(packet, now, waited, deliver);
+        } else {
+            self.pass_on(packet, self.route.behind_bottleneck, now, waited, observer, deliver);
         }
     }
 
@@ -459,7 +599,7 @@ impl Plane {
     }
 }
 
-/// Forwards the events of the discipline to the observer, and reuses the buffers of dropped packets.
+/// Forwards the events of the bottleneck's discipline to the observer.
 struct Forward<'a, O> {
     observer: &'a mut O,
     pairs: &'a mut [Pair],
@@ -483,7 +623,31 @@ impl<O: Observer<Frame>> Watch<Frame> for Forward<'_, O> {
         if let Some(recognised) = &mut self.recognised {
             recognised.dropped(&packet);
         }
-        self.pairs[packet.group().index()].from_server.dropped += 1;
-        self.pool.give(packet.into_buffer());
+        discard(packet, self.pairs, self.pool);
     }
+}
+
+/// Forwards the events of the discipline of a further link.
+struct ForwardOfHop<'a, O> {
+    hop: u16,
+    observer: &'a mut O,
+    pairs: &'a mut [Pair],
+    pool: &'a mut Pool,
+}
+
+impl<O: Observer<Frame>> Watch<Frame> for ForwardOfHop<'_, O> {
+    fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
+        self.observer.at_hop(self.hop, packet, queue, HopEvent::Marked(cause), now);
+    }
+
+    fn dropped(&mut self, packet: Frame, queue: Queue, cause: DropCause, now: Time) {
+        self.observer.at_hop(self.hop, &packet, queue, HopEvent::Dropped(cause), now);
+        discard(packet, self.pairs, self.pool);
+    }
+}
+
+/// Counts a packet that was dropped, and reuses its buffer.
+fn discard(packet: Frame, pairs: &mut [Pair], pool: &mut Pool) {
+    pairs[packet.group().index()].from(packet.from()).dropped += 1;
+    pool.give(packet.into_buffer());
 }

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use l4s_bottleneck::Straddling;
 use l4s_model::{Change, FlowId, Group, Ip, Scenario};
 use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
@@ -230,8 +229,7 @@ pub fn run(
     // The agents' last reports.
     ledger.pass_on(observer);
     ledger.conclude(pumped.ended, observer);
-    let Straddling { before, after } = plane.straddling(pumped.ended);
-    observer.straddled(None, before, after);
+    plane.end(pumped.ended, observer);
     let counters: Vec<_> = (0..plane.pairs())
         .map(|pair| [End::Server, End::Client].map(|end| plane.counters(pair, end)))
         .collect();

@@ -26,6 +26,8 @@ pub(crate) const MTU: u32 = 1500;
 pub(crate) const SERVER_PORT: u16 = 8999;
 /// More pairs have no address.
 const MOST_PAIRS: usize = 256;
+/// More links of hops are not served in time: the data plane asks each of them for its next packet.
+const MOST_LINKS: usize = 64;
 /// Where the Prague of `--on linux` has its settings (linux/tcp_prague.c).
 const PRAGUE: &str = "net/ipv4/tcp_prague";
 /// The congestion control of who chooses none.
@@ -125,6 +127,26 @@ pub(crate) struct Pair {
     pub client: Setup,
 }
 
+/// Refuses further links where a kernel is the one router, and more of them than the data plane serves.
+fn one_router(scenario: &Scenario, options: &LabOptions) -> Result<(), OsError> {
+    let roster = scenario.roster();
+    let links = scenario.hops.iter().map(|hop| roster.links_of(hop)).sum::<usize>();
+    let refused = match (scenario.hops.first(), &scenario.uplink) {
+        (Some(hop), _) if options.cables => format!("`[[hop]]` `{}`, expected none", hop.name),
+        (_, Some(_)) if options.cables => "`[uplink]`, expected none".to_owned(),
+        _ if links > MOST_LINKS => {
+            return Err(OsError::Unsupported(format!(
+                "`[[hop]]`: {links} links, expected at most {MOST_LINKS} with real sockets"
+            )));
+        }
+        _ => return Ok(()),
+    };
+    Err(OsError::Unsupported(format!(
+        "there is one bottleneck with a kernel as the router: found {refused}; `--on sim` and \
+         `--on kernel` have it"
+    )))
+}
+
 impl LabPlan {
     /// The plan for a scenario. `kernel_cc` names the kernel's congestion control of a group.
     pub fn new<C: Into<Control>>(
@@ -146,13 +168,7 @@ impl LabPlan {
                     .to_owned(),
             ));
         }
-        if let Some(hop) = scenario.hops.first() {
-            return Err(OsError::Unsupported(format!(
-                "there is one bottleneck with a kernel: found `[[hop]]` `{}`, expected none; \
-                 `--on sim` has it",
-                hop.name
-            )));
-        }
+        one_router(scenario, options)?;
         if !options.cables && scenario.kernel.qdisc == QdiscOf::Bpf {
             return Err(OsError::Unsupported(
                 "no discipline of a kernel is in this: found `kernel.qdisc = \"bpf\"`, expected \

@@ -6,8 +6,8 @@ use etherparse::{IpEcn, PacketBuilder, PacketBuilderStep};
 use l4s_aqm::{Config, DropCause, MarkCause, Packet, Queue, Watch};
 use l4s_bottleneck::Bottleneck;
 use l4s_lab::{Delivery, End, FIRST_PORT, Frame, Plane, UDP_PORT};
-use l4s_model::Scenario;
-use l4s_observe::{Observer, Traced};
+use l4s_model::{Direction, Hop, Link, Per, Scenario, Side, Uplink};
+use l4s_observe::{HopEvent, Observer, Traced};
 use l4s_scenario::bundled;
 use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 use proptest::prelude::*;
@@ -22,12 +22,8 @@ fn scenario(rate: Rate, aqm: Config) -> Scenario {
     scenario.groups = vec![group.clone(), group];
     scenario.groups[1].rtt = Duration::from_millis(20);
     scenario.udp = vec![l4s_model::Udp {
-        name: "u".to_owned(),
-        rate: Rate::from_mbps(1),
-        ecn: Ecn::NotEct,
         packet: Bytes::new(1000),
-        start: Time::ZERO,
-        stop: None,
+        ..l4s_model::Udp::new("u", Rate::from_mbps(1))
     }];
     scenario.link.rate = rate;
     scenario.aqm = aqm;
@@ -89,6 +85,7 @@ enum Event {
     Marked(u32, Queue, MarkCause, Time),
     Departed(u32, Queue, Duration, Time),
     Dropped(u32, Queue, DropCause, Time),
+    AtHop(u16, u32, Queue, HopEvent, Time),
 }
 
 impl Event {
@@ -97,7 +94,8 @@ impl Event {
             Event::Arrived(_, at)
             | Event::Marked(.., at)
             | Event::Departed(.., at)
-            | Event::Dropped(.., at) => *at,
+            | Event::Dropped(.., at)
+            | Event::AtHop(.., at) => *at,
         }
     }
 }
@@ -119,6 +117,27 @@ impl Observer<Frame> for Log {
     fn dropped(&mut self, packet: &Frame, queue: Queue, cause: DropCause, now: Time) {
         self.0.push(Event::Dropped(number(packet.packet()), queue, cause, now));
     }
+    fn at_hop(&mut self, hop: u16, packet: &Frame, queue: Queue, what: HopEvent, now: Time) {
+        self.0.push(Event::AtHop(hop, number(packet.packet()), queue, what, now));
+    }
+}
+
+/// The same with a hop for each flow of the first group, and an uplink through which the second group sends.
+fn with_further_links(mut scenario: Scenario) -> Scenario {
+    let link = |mbps| Link { burst: Bytes::ZERO, ..Link::new(Rate::from_mbps(mbps)) };
+    let short = l4s_aqm::fifo::Config { limit: l4s_aqm::Limit::packets(5) };
+    let aqm = Config::Fifo(short);
+    scenario.groups[1].direction = Direction::Up;
+    scenario.uplink = Some(Uplink { link: link(8), aqm: aqm.clone() });
+    scenario.hops = vec![Hop {
+        name: "access".to_owned(),
+        side: Side::Behind,
+        link: link(10),
+        aqm,
+        sources: vec![0],
+        per: Per::Flow,
+    }];
+    scenario
 }
 
 /// A packet that a device received.
@@ -348,6 +367,7 @@ proptest! {
     fn nothing_is_lost(
         packets in packets(600),
         refuse in prop::option::of(2usize..9),
+        further: bool,
         calls in prop::collection::vec(0u64..400, 1..20),
     ) {
         let mut scenario = scenario(RATE, Config::default());
@@ -356,6 +376,9 @@ proptest! {
             limit: l4s_aqm::Limit::packets(20),
             ..Default::default()
         });
+        if further {
+            scenario = with_further_links(scenario);
+        }
         let mut bench = Bench { refuse, ..Bench::new(&scenario) };
         let arrivals = play(&mut bench, &packets, &calls);
         let sent = |pair, from| {
@@ -371,8 +394,10 @@ proptest! {
         }
         let lines: usize = (0..3).map(|pair| bench.plane.on_line(pair)).sum();
         let held = bench.plane.backlog().packets + lines;
-        prop_assert_eq!(underway as usize, held);
-        prop_assert_eq!(bench.plane.buffers_out(), held);
+        prop_assert_eq!(underway as usize, bench.plane.buffers_out());
+        // The queues of further links are not reported.
+        let more = underway as usize - held;
+        prop_assert!(further || more == 0, "{more}");
 
         bench.finish(arrivals.last().unwrap().0);
         prop_assert_eq!(bench.plane.buffers_out(), 0);
@@ -389,6 +414,36 @@ proptest! {
                 let forwarded = by_end.get(&(pair, from)).copied().unwrap_or(0);
                 prop_assert_eq!(counters.forwarded, forwarded);
             }
+        }
+    }
+
+    /// With further links, too, nothing depends on the lateness of the calls; and the uplink carries no more than
+    /// its rate: 8 Mb/s are a byte per microsecond.
+    #[test]
+    fn further_links_keep_their_times(
+        packets in packets(600),
+        calls in prop::collection::vec(0u64..400, 1..20),
+        other in prop::collection::vec(0u64..400, 1..20),
+    ) {
+        let scenario = with_further_links(scenario(RATE, Config::default()));
+        let run = |calls: &[u64]| {
+            let mut bench = Bench::new(&scenario);
+            let arrivals = play(&mut bench, &packets, calls);
+            bench.finish(arrivals.last().unwrap().0);
+            (bench.log.0, bench.got)
+        };
+        let (log, got) = run(&calls);
+        let (again, got_again) = run(&other);
+        prop_assert_eq!(&log, &again);
+        prop_assert_eq!(&got, &got_again);
+        let mut free = Time::ZERO;
+        for told in &log {
+            let Event::AtHop(1, number, _, HopEvent::Departed(_), at) = told else { continue };
+            prop_assert!(*at >= free, "{} before {}", at, free);
+            let made = packets[*number as usize].1;
+            // The pairs that send down have their clients' packets there, the other its server's.
+            prop_assert_eq!(made.from, if made.pair == 1 { End::Server } else { End::Client });
+            free = *at + Duration::from_micros(made.bytes().len() as u64 + 14);
         }
     }
 

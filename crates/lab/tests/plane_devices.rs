@@ -15,7 +15,7 @@ use l4s_lab::{
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_os::{Clock, Tun};
 use l4s_scenario::bundled;
-use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+use l4s_units::{Bytes, Duration, Rate, Time};
 
 const SERVER: &str = "10.0.0.1";
 const CLIENT: &str = "10.0.1.1";
@@ -26,12 +26,8 @@ fn scenario() -> Scenario {
     let mut scenario = plan.points[0].scenario.clone();
     scenario.groups.clear();
     scenario.udp = vec![l4s_model::Udp {
-        name: "u".to_owned(),
-        rate: Rate::from_mbps(1),
-        ecn: Ecn::NotEct,
         packet: Bytes::new(528),
-        start: Time::ZERO,
-        stop: None,
+        ..l4s_model::Udp::new("u", Rate::from_mbps(1))
     }];
     scenario
 }

@@ -301,7 +301,7 @@ impl Follower {
             self.stray(frame.into_buffer());
             return None;
         };
-        frame.belongs_to(flow, SourceId::new(passed.pair));
+        frame.belongs_to(flow, SourceId::new(passed.pair), from);
         Some((frame, whose))
     }
 

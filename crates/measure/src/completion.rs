@@ -20,7 +20,7 @@
 //!
 //! Where `[[at]]` changes `R` or `C`, those hold that the connection was opened with.
 
-use l4s_model::Scenario;
+use l4s_model::{Direction, Scenario};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 use crate::flows::Flows;
@@ -68,7 +68,11 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
         let Some(time) = flow.completion().filter(|_| flow.closed >= Some(warmup_end)) else {
             continue;
         };
-        let (rtt, rate) = (course.rtt_at(group, opened), course.rate_at(opened));
+        let rate = match (scenario.direction_of(group), &scenario.uplink) {
+            (Direction::Up, Some(uplink)) => uplink.link.rate,
+            _ => course.rate_at(opened),
+        };
+        let rtt = course.rtt_at(group, opened);
         let best = theoretical_time(size, scenario.groups[group].mss, rtt, rate);
         let efficiency = time.as_nanos() as f64 / best.as_nanos() as f64;
         done.push((flow.group, bin(size), time.as_millis_f64(), efficiency));

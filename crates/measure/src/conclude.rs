@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Verdict;
-use l4s_model::{FlowId, FlowKind, Group, Hop, Roster, Scenario};
+use l4s_model::{Direction, FlowId, FlowKind, Group, Hop, Roster, Scenario, UPLINK};
 use l4s_units::{Bytes, Duration, Time};
 use serde_json::Map;
 
@@ -49,15 +49,19 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
         delays.extend(measured.cells.queue_delays(queue).rows(Scope::Queue, queue.name()));
     }
     for (i, name) in scenario.source_names().enumerate() {
-        delays.extend(measured.cells.group_delays(i).rows(Scope::Group, name));
+        delays.extend(measured.cells_of(i).group_delays(i).rows(Scope::Group, name));
     }
-    for (hop, HopCells { queues, cells, .. }) in scenario.hops.iter().zip(measured.hops) {
+    let links = scenario.hops.iter().map(|hop| &*hop.name).zip(measured.hops);
+    for (link, HopCells { queues, cells, .. }) in
+        links.chain(measured.uplink.map(|up| (UPLINK, up)))
+    {
         for &queue in queues {
-            let name = format!("{}.{}", hop.name, queue.name());
+            let name = format!("{link}.{}", queue.name());
             delays.extend(cells.queue_delays(queue).rows(Scope::Hop, &name));
         }
     }
     let link_bps = scenario.mean_rate_bps();
+    let links = hops(scenario, measured.hops).into_iter().chain(uplink(&measured)).collect();
     let summary = Summary {
         scenario: scenario.name.clone(),
         on: measured.origin.on,
@@ -76,7 +80,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
             ),
         },
         queues: measured.queues.iter().map(|&q| queue(measured.cells, q)).collect(),
-        hops: hops(scenario, measured.hops),
+        hops: links,
         completion: completions(scenario, measured.flows),
         ratios: ratios(&groups[..scenario.groups.len()]),
         groups,
@@ -120,6 +124,7 @@ fn hops(scenario: &Scenario, hops: &[HopCells]) -> Vec<HopSummary> {
         let bps = links as f64 * hop.link.rate.as_bps() as f64;
         HopSummary {
             name: hop.name.clone(),
+            direction: None,
             links: links as u64,
             utilization: (links > 0).then(|| {
                 let header = hop.link.header();
@@ -131,14 +136,26 @@ fn hops(scenario: &Scenario, hops: &[HopCells]) -> Vec<HopSummary> {
     scenario.hops.iter().zip(hops).map(hop).collect()
 }
 
+/// The uplink as one of the links.
+fn uplink(measured: &Measured<'_>) -> Option<HopSummary> {
+    let HopCells { queues, cells, straddling } = measured.uplink?;
+    let scenario = measured.scenario;
+    let link = &scenario.uplink.as_ref()?.link;
+    let (bps, span) = (scenario.mean_of_link(link), measured_span(scenario));
+    Some(HopSummary {
+        name: UPLINK.to_owned(),
+        direction: Some("up".to_owned()),
+        links: 1,
+        utilization: Some(utilization(&cells.total().all(), link.header(), *straddling, bps, span)),
+        queues: queues.iter().map(|&q| queue(cells, q)).collect(),
+    })
+}
+
 /// The common parameters of all groups.
 struct Shared {
     /// Per group, whether it has downloads, and whether it has applications.
     web: Vec<bool>,
     app: Vec<bool>,
-    /// How many flows share the link, and its rate.
-    long_flows: f64,
-    link_bps: f64,
 }
 
 /// The kind of a flow; `None` for a program's. A flow without a size that its client opened after the start of
@@ -158,12 +175,7 @@ fn groups(measured: &Measured<'_>, flow_rows: &[FlowRow]) -> Vec<GroupSummary> {
     for ((number, flow), row) in measured.flows.iter().zip(flow_rows) {
         mine[flow.group.index()].push((kind(&roster, number, flow), row));
     }
-    let mut shared = Shared {
-        web: vec![false; count],
-        app: vec![false; count],
-        long_flows: long_flows(scenario) as f64,
-        link_bps: scenario.mean_rate_bps(),
-    };
+    let mut shared = Shared { web: vec![false; count], app: vec![false; count] };
     scenario.web.iter().for_each(|web| shared.web[web.group] = true);
     scenario.apps.iter().for_each(|app| shared.app[app.group] = true);
     let each = scenario.source_names().zip(&mine).enumerate();
@@ -179,7 +191,9 @@ fn group(
 ) -> GroupSummary {
     let scenario = measured.scenario;
     let tcp = scenario.groups.get(index);
-    let counts = measured.cells.total().group(index);
+    let cells = measured.cells_of(index);
+    let counts = cells.total().group(index);
+    let direction = scenario.direction_of(index);
 
     let of = |kinds: &'static [FlowKind]| {
         mine.iter().filter(|(kind, _)| kind.is_some_and(|kind| kinds.contains(&kind)))
@@ -204,6 +218,7 @@ fn group(
 
     GroupSummary {
         name: name.to_owned(),
+        direction: (direction == Direction::Up).then(|| "up".to_owned()),
         cc: tcp.map_or("udp", |group| group.cc.kind()).to_owned(),
         flows,
         downloads: web.then(|| downloads().count() as u64),
@@ -214,15 +229,14 @@ fn group(
         normalized_rate: tcp
             .filter(|group| group.size.is_none())
             .and(rate_per_flow)
-            .map(|rate| rate * shared.long_flows / shared.link_bps),
+            .map(|rate| rate * long_flows(scenario, direction) / scenario.mean_rate_of(index)),
         window_pkts: (|| Some(window(rate_per_flow?, rtt_ms?, packet?)))(),
         cwnd_pkts: measured.cwnds[index].mean(),
         rtt_ms,
         packets: counts.packets,
-        delay_ms: measured.cells.group_delays(index).summary(&counts.delays),
+        delay_ms: cells.group_delays(index).summary(&counts.delays),
         small_packets: Some(counts.packets - counts.delays.packets).filter(|small| *small > 0),
-        small_delay_ms: measured
-            .cells
+        small_delay_ms: cells
             .small_delays(index)
             .and_then(SmallDelays::summary)
             .map(|DelaySummary { p1, mean, p99, .. }| Spread { p1, mean, p99 }),
@@ -280,10 +294,11 @@ fn prague<'a>(
     })
 }
 
-/// How many flows are to share the link: those without end. Downloads are none of them, nor are
-/// applications, whose rates are limited.
-fn long_flows(scenario: &Scenario) -> usize {
-    scenario.groups.iter().filter(|g| g.size.is_none()).map(|g| g.starts.len()).sum()
+/// How many flows are to share the link of this direction: those without end. Downloads are none of them,
+/// nor are applications, whose rates are limited.
+fn long_flows(scenario: &Scenario, direction: Direction) -> f64 {
+    let groups = scenario.groups.iter().filter(|g| g.size.is_none() && g.direction == direction);
+    groups.map(|group| group.starts.len()).sum::<usize>() as f64
 }
 
 /// Ratios are between every two groups: of more groups than this they would be most of a summary,

@@ -1,7 +1,7 @@
 //! Everything that was measured of a run, before it becomes a summary.
 
 use l4s_aqm::{Config, Queue, dualpi2};
-use l4s_model::{Hop, Scenario};
+use l4s_model::{Direction, Scenario};
 use l4s_units::Bytes;
 use serde_json::{Map, Value};
 
@@ -35,6 +35,8 @@ pub(crate) struct Measured<'a> {
     pub cells: &'a Cells,
     pub straddling: Straddling,
     pub hops: &'a [HopCells],
+    /// Of the uplink, if there is one.
+    pub uplink: Option<&'a HopCells>,
     pub flows: &'a Flows,
     pub rates: &'a Rates,
     /// Per group, in bytes.
@@ -49,11 +51,21 @@ pub(crate) struct Measured<'a> {
     pub engine: EngineSummary,
 }
 
-/// The counts at the links of a hop together.
+impl Measured<'_> {
+    /// The counts at the link that the data of a source shares, by its place.
+    pub fn cells_of(&self, source: usize) -> &Cells {
+        match (self.scenario.direction_of(source), self.uplink) {
+            (Direction::Up, Some(uplink)) => &uplink.cells,
+            _ => self.cells,
+        }
+    }
+}
+
+/// The counts at the links of a hop together, or at the uplink.
 #[derive(Debug)]
 pub(crate) struct HopCells {
     pub queues: Vec<Queue>,
-    /// Of one group, which stands for all.
+    /// Of a hop: of one group, which stands for all. Of the uplink: of each source.
     pub cells: Cells,
     pub straddling: Straddling,
 }
@@ -89,10 +101,11 @@ impl Samples {
 }
 
 impl HopCells {
-    pub fn new(hop: &Hop) -> Self {
+    /// For a link with this discipline, whose packets are counted by group.
+    pub fn new(aqm: &Config, groups: usize) -> Self {
         HopCells {
-            queues: queues_of([&hop.aqm]),
-            cells: Cells::new(1),
+            queues: queues_of([aqm]),
+            cells: Cells::new(groups),
             straddling: Straddling::default(),
         }
     }

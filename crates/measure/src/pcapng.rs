@@ -5,6 +5,9 @@
 //! at the bottleneck, and on `drop` if it was dropped. It is written once, as it left: with the mark of
 //! the bottleneck, and with a comment on the mark or drop. So it is written when that is known, and
 //! all that came later waits for it. A packet from a client is on `up` when it arrives at its server.
+//!
+//! A group that sends up is the mirror image. A packet from its server is on `up` when it leaves the uplink, or on
+//! `drop`. A packet from its client is on `down` when it arrives at its server.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
@@ -12,8 +15,8 @@ use std::io::{self, Write};
 use std::time::Duration as StdDuration;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
-use l4s_model::FlowId;
-use l4s_observe::{Contents, Header, Observer, OnWire, Traced};
+use l4s_model::{Direction, FlowId, Scenario, SourceId};
+use l4s_observe::{Contents, Header, HopEvent, Observer, OnWire, Traced};
 use l4s_units::{Duration, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -48,15 +51,17 @@ enum Interface {
 /// Packets for which all this is the same look the same in a trace, too.
 type Identity = (FlowId, u64, u32, u32, usize);
 
-fn identity(packet: &impl Traced) -> Identity {
+/// `None` for a packet without contents.
+fn identity(packet: &impl Traced) -> Option<Identity> {
     let (number, payload, stamp, place) = match packet.contents() {
         Contents::Bytes(bytes) => (0, 0, 0, bytes.as_ptr().addr()),
+        Contents::Later => return None,
         Contents::Headers(_, Header::Udp { payload, number }) => (number, payload, 0, 0),
         Contents::Headers(_, Header::Tcp(tcp)) => {
             (tcp.seq, tcp.payload, tcp.stamps.unwrap_or_default().0, 0)
         }
     };
-    (packet.flow(), number, payload, stamp, place)
+    Some((packet.flow(), number, payload, stamp, place))
 }
 
 /// The most bytes of packets that wait to be written. A kernel does not report the outcome of every
@@ -85,6 +90,10 @@ struct Record {
 pub struct PacketTrace<W: Write> {
     writer: PcapNgWriter<W>,
     snap: Snap,
+    /// Which sources send up, by place; none of those that are not in it.
+    is_up: Vec<bool>,
+    /// The number of the uplink among the hops.
+    uplink: usize,
     /// The records that are not written yet, in order of time, and the number of the first one.
     records: VecDeque<Record>,
     first: u64,
@@ -122,6 +131,8 @@ impl<W: Write> PacketTrace<W> {
         Ok(PacketTrace {
             writer,
             snap,
+            is_up: Vec::new(),
+            uplink: 0,
             records: VecDeque::new(),
             first: 0,
             waiting: BTreeSet::new(),
@@ -129,6 +140,18 @@ impl<W: Write> PacketTrace<W> {
             pool: Vec::new(),
             error: None,
         })
+    }
+
+    /// The same for a scenario in which sources may send up.
+    pub fn of(self, scenario: &Scenario) -> Self {
+        let sources = scenario.source_names().count();
+        let is_up = (0..sources).map(|place| scenario.direction_of(place) == Direction::Up);
+        PacketTrace { is_up: is_up.collect(), uplink: scenario.hops.len(), ..self }
+    }
+
+    /// Whether a source sends up.
+    fn is_up(&self, source: SourceId) -> bool {
+        self.is_up.get(source.index()).copied().unwrap_or_default()
     }
 
     /// Completes the trace, with the packets in the queue; gives the first error, if there was any.
@@ -141,11 +164,18 @@ impl<W: Write> PacketTrace<W> {
         Ok(writer)
     }
 
-    /// Adds a packet that was seen at `now`.
-    fn add(&mut self, packet: &(impl OnWire + ?Sized), way: Way, waits: bool, now: Time) {
+    /// Adds a packet that was seen at `now`, from a server (`Way::Down`) or from a client.
+    fn add(
+        &mut self,
+        packet: &(impl OnWire + ?Sized),
+        way: Way,
+        interface: Interface,
+        waits: bool,
+        now: Time,
+    ) {
         let mut record = Record {
             time: now,
-            interface: if way == Way::Up { Interface::Up } else { Interface::Down },
+            interface,
             bytes: self.pool.pop().unwrap_or_default(),
             waits,
             ..Record::default()
@@ -157,7 +187,7 @@ impl<W: Write> PacketTrace<W> {
 
     /// The number of the record of a packet in the queue, unless it was written.
     fn find(&self, packet: &impl Traced) -> Option<(Identity, u64)> {
-        let identity = identity(packet);
+        let identity = identity(packet)?;
         let found = *self.waiting.range((identity, self.first)..).next()?;
         (found.0 == identity).then_some(found)
     }
@@ -216,6 +246,16 @@ impl Record {
     }
 }
 
+fn drop_comment(cause: DropCause, queue: Queue) -> String {
+    let cause = match cause {
+        DropCause::Overload => "overload",
+        DropCause::Aqm => "aqm",
+        DropCause::Limit => "limit",
+        DropCause::Memory => "memory",
+    };
+    format!("dropped: {cause}, queue {}", queue.name())
+}
+
 fn io_error(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,
@@ -225,8 +265,12 @@ fn io_error(error: PcapError) -> io::Error {
 
 impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
     fn arrived(&mut self, packet: &P, now: Time) {
-        self.waiting.insert((identity(packet), self.first + self.records.len() as u64));
-        self.add(packet, Way::Down, true, now);
+        // Of a source that sends up it is a client's, which `answered` has.
+        let Some(identity) = identity(packet).filter(|_| !self.is_up(packet.group())) else {
+            return;
+        };
+        self.waiting.insert((identity, self.first + self.records.len() as u64));
+        self.add(packet, Way::Down, Interface::Down, true, now);
     }
 
     fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, _: Time) {
@@ -247,17 +291,32 @@ impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
     }
 
     fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, _: Time) {
-        let cause = match cause {
-            DropCause::Overload => "overload",
-            DropCause::Aqm => "aqm",
-            DropCause::Limit => "limit",
-            DropCause::Memory => "memory",
-        };
-        self.leave(packet, Some(format!("dropped: {cause}, queue {}", queue.name())));
+        self.leave(packet, Some(drop_comment(cause, queue)));
+    }
+
+    fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {
+        if usize::from(hop) != self.uplink || !self.is_up(packet.group()) {
+            return;
+        }
+        match what {
+            HopEvent::Marked(_) => return,
+            HopEvent::Departed(_) => self.add(packet, Way::Down, Interface::Up, false, now),
+            HopEvent::Dropped(cause) => {
+                self.add(packet, Way::Down, Interface::Drop, false, now);
+                if let Some(record) = self.records.back_mut() {
+                    record.comment = Some(drop_comment(cause, queue));
+                }
+            }
+        }
+        self.write();
     }
 
     fn answered(&mut self, packet: &dyn OnWire, now: Time) {
-        self.add(packet, Way::Up, false, now);
+        let interface = match self.is_up(packet.wire().group) {
+            true => Interface::Down,
+            false => Interface::Up,
+        };
+        self.add(packet, Way::Up, interface, false, now);
         self.write();
     }
 

@@ -6,7 +6,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_model::{Change, FlowId, Scenario, SourceId};
+use l4s_model::{Change, Direction, FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Bytes, Duration, Time};
 
@@ -18,7 +18,7 @@ use crate::frames::Frames;
 use crate::measured::{HopCells, Measured, Origin, Samples, Straddling, queues_of};
 use crate::rates::Rates;
 use crate::record::RunRecord;
-use crate::series::Series;
+use crate::series::{Rows, Series};
 
 /// Measures one run.
 ///
@@ -34,6 +34,7 @@ pub struct Recorder {
     straddling: Straddling,
     /// Per hop.
     hops: Vec<HopCells>,
+    uplink: Option<Uplink>,
     flows: Flows,
     rates: Rates,
     /// Bytes that clients passed on since the end of the warm-up, per group.
@@ -42,6 +43,24 @@ pub struct Recorder {
     cwnds: Vec<Samples>,
     frames: Vec<Frames>,
     series: Option<Series>,
+}
+
+/// The counts at the uplink.
+#[derive(Debug)]
+struct Uplink {
+    of: HopCells,
+    /// Which sources send their data here.
+    is_up: Vec<bool>,
+}
+
+impl Uplink {
+    fn of(scenario: &Scenario, groups: usize) -> Option<Uplink> {
+        let is_up = |source| scenario.direction_of(source) == Direction::Up;
+        Some(Uplink {
+            of: HopCells::new(&scenario.uplink.as_ref()?.aqm, groups),
+            is_up: (0..groups).map(is_up).collect(),
+        })
+    }
 }
 
 impl Recorder {
@@ -55,7 +74,8 @@ impl Recorder {
             queues: queues_of(scenario.aqms()),
             cells: Cells::new(groups),
             straddling: Straddling::default(),
-            hops: scenario.hops.iter().map(HopCells::new).collect(),
+            hops: scenario.hops.iter().map(|hop| HopCells::new(&hop.aqm, 1)).collect(),
+            uplink: Uplink::of(scenario, groups),
             flows: Flows::with_capacity(roster.flows()),
             rates: Rates::new(scenario, groups),
             goodput: vec![0; groups],
@@ -90,7 +110,7 @@ impl Recorder {
     pub fn finish(mut self, engine: EngineSummary) -> RunRecord {
         self.clock(Time::ZERO + self.scenario.duration);
         self.cells.settle();
-        self.hops.iter_mut().for_each(|hop| hop.cells.settle());
+        self.links().for_each(|link| link.cells.settle());
         conclude(Measured {
             scenario: &self.scenario,
             origin: self.origin,
@@ -98,6 +118,7 @@ impl Recorder {
             cells: &self.cells,
             straddling: self.straddling,
             hops: &self.hops,
+            uplink: self.uplink.as_ref().map(|uplink| &uplink.of),
             flows: &self.flows,
             rates: &self.rates,
             goodput: &self.goodput,
@@ -107,6 +128,11 @@ impl Recorder {
             series: self.series.map(Series::into_rows).unwrap_or_default(),
             engine,
         })
+    }
+
+    /// The counts at every link but the bottleneck.
+    fn links(&mut self) -> impl Iterator<Item = &mut HopCells> {
+        self.hops.iter_mut().chain(self.uplink.as_mut().map(|uplink| &mut uplink.of))
     }
 
     /// Sees the time before anything is counted.
@@ -135,7 +161,7 @@ impl Recorder {
 
     fn end_warmup(&mut self) {
         self.cells.end_warmup();
-        self.hops.iter_mut().for_each(|hop| hop.cells.end_warmup());
+        self.links().for_each(|link| link.cells.end_warmup());
         self.flows.end_warmup();
         self.rtts.fill(Samples::default());
         self.cwnds.fill(Samples::default());
@@ -159,7 +185,10 @@ impl<P: Traced> Observer<P> for Recorder {
         self.clock(now);
         let length = packet.ip_length().get();
         self.cells.forwarded(packet.group().index(), queue, length, packet.newly_marked(), sojourn);
-        self.flows.forwarded(packet.flow(), packet.group(), length, now);
+        // Of a group that sends up these are acknowledgements.
+        if self.uplink.as_ref().is_none_or(|uplink| !uplink.is_up[packet.group().index()]) {
+            self.flows.forwarded(packet.flow(), packet.group(), length, now);
+        }
     }
 
     #[inline]
@@ -170,13 +199,24 @@ impl<P: Traced> Observer<P> for Recorder {
 
     fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {
         self.clock(now);
-        let cells = &mut self.hops[usize::from(hop)].cells;
+        let (cells, group) = match (self.hops.get_mut(usize::from(hop)), &mut self.uplink) {
+            (Some(hop), _) => (&mut hop.cells, 0),
+            (None, Some(Uplink { of, is_up })) => {
+                let group = packet.group();
+                if is_up[group.index()] && matches!(what, HopEvent::Departed(_)) {
+                    let length = packet.ip_length().get();
+                    self.flows.forwarded(packet.flow(), group, length, now);
+                }
+                (&mut of.cells, group.index())
+            }
+            (None, None) => return,
+        };
         match what {
-            HopEvent::Marked(cause) => cells.marked(0, queue, cause),
-            HopEvent::Dropped(cause) => cells.dropped(0, queue, cause),
+            HopEvent::Marked(cause) => cells.marked(group, queue, cause),
+            HopEvent::Dropped(cause) => cells.dropped(group, queue, cause),
             HopEvent::Departed(sojourn) => {
                 let length = packet.ip_length().get();
-                cells.forwarded(0, queue, length, packet.newly_marked(), sojourn);
+                cells.forwarded(group, queue, length, packet.newly_marked(), sojourn);
             }
         }
     }
@@ -184,7 +224,10 @@ impl<P: Traced> Observer<P> for Recorder {
     fn straddled(&mut self, hop: Option<u16>, before: Bytes, after: Bytes) {
         let of = match hop {
             None => &mut self.straddling,
-            Some(hop) => &mut self.hops[usize::from(hop)].straddling,
+            Some(hop) => match self.links().nth(usize::from(hop)) {
+                Some(link) => &mut link.straddling,
+                None => return,
+            },
         };
         of.before += before;
         of.after += after;
@@ -239,13 +282,23 @@ impl<P: Traced> Observer<P> for Recorder {
         self.clock(now);
         if let Some(series) = &mut self.series {
             self.cells.settle();
-            series.sample_link(state, self.cells.row(), &self.queues, now);
+            let links =
+                self.hops.iter_mut().chain(self.uplink.as_mut().map(|uplink| &mut uplink.of));
+            links.for_each(|link| link.cells.settle());
+            let rows = Rows {
+                down: self.cells.row(),
+                up: self.uplink.as_ref().map(|up| (up.of.cells.row(), &up.is_up[..])),
+            };
+            series.sample_link(state, rows, &self.queues, now);
             self.cells.next_row();
             for (hop, HopCells { queues, cells, .. }) in
                 self.scenario.hops.iter().zip(&mut self.hops)
             {
-                cells.settle();
                 series.sample_hop(&hop.name, cells.row(), queues);
+                cells.next_row();
+            }
+            if let Some(Uplink { of: HopCells { queues, cells, .. }, .. }) = &mut self.uplink {
+                series.sample_hop(l4s_model::UPLINK, cells.row(), queues);
                 cells.next_row();
             }
         }

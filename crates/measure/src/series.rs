@@ -47,9 +47,23 @@ pub fn series_rows(scenario: &Scenario, interval: Option<Duration>) -> u64 {
     let interval = interval.unwrap_or_else(|| interval_of(scenario));
     let samples = scenario.duration.as_nanos() / interval.as_nanos().max(1) + 1;
     let flows = Some(roster.flows()).filter(|flows| *flows <= FLOWS as usize).unwrap_or(0);
-    let queues = Queue::ALL.len() * (1 + scenario.hops.len());
+    let queues = Queue::ALL.len() * (1 + scenario.hops.len() + scenario.uplink.iter().len());
     let each = 1 + queues + roster.sources() + flows;
     samples.saturating_mul(each as u64)
+}
+
+/// The counts of an interval at the bottleneck, and at the uplink with which sources send up.
+pub(crate) struct Rows<'a> {
+    pub down: View<'a>,
+    pub up: Option<(View<'a>, &'a [bool])>,
+}
+
+impl Rows<'_> {
+    /// The counts at the link that the data of a source shares.
+    fn of(&self, source: usize) -> Counts {
+        let up = self.up.filter(|(_, is_up)| is_up[source]);
+        up.map_or(self.down, |(view, _)| view).group(source)
+    }
 }
 
 impl Series {
@@ -105,22 +119,22 @@ impl Series {
     }
 
     /// Ends an interval in which `counts` happened.
-    pub fn sample_link(&mut self, state: LinkState, counts: View<'_>, queues: &[Queue], now: Time) {
+    pub fn sample_link(&mut self, state: LinkState, rows: Rows<'_>, queues: &[Queue], now: Time) {
         self.span = now.since(self.began);
         self.began = now;
         self.rows.push(SeriesRow {
             backlog_packets: Some(state.packets.into()),
             p_base: state.base.map(Probability::as_f64),
-            ..self.row(Scope::Link, "link", &counts.all())
+            ..self.row(Scope::Link, "link", &rows.down.all())
         });
         for &queue in queues {
-            self.rows.push(self.row(Scope::Queue, queue.name(), &counts.queue(queue)));
+            self.rows.push(self.row(Scope::Queue, queue.name(), &rows.down.queue(queue)));
         }
         for group in 0..self.names.len() {
             let delivered = self.group_delivered.get_mut(group).map(std::mem::take);
             self.rows.push(SeriesRow {
                 goodput_bps: delivered.and_then(|bytes| rate_bps(bytes, self.span)),
-                ..self.row(Scope::Group, &self.names[group], &counts.group(group))
+                ..self.row(Scope::Group, &self.names[group], &rows.of(group))
             });
         }
     }

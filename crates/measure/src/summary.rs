@@ -120,8 +120,11 @@ measures! {
     /// A further link, or several that are alike.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     pub struct HopSummary {
-        /// Its name.
+        /// Its name; `uplink` for the `[uplink]`.
         pub name: String => "" Run,
+        /// `up` for the uplink; absent for a link on the way down.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub direction: Option<String> => "" Run,
         /// How many such links there are; all else is of all of them together.
         pub links: u64 => "links" Run,
         /// All forwarded bytes with 14 B of Ethernet per packet, over the bytes that the links
@@ -167,6 +170,9 @@ measures! {
     pub struct GroupSummary {
         /// Its name.
         pub name: String => "" Run,
+        /// `up` for one that sends through the uplink; absent for one that sends down.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub direction: Option<String> => "" Run,
         /// Its congestion control; `udp` for an unresponsive source.
         pub cc: String => "" Run,
         /// How many flows, downloads of `[[web]]` and flows of `[[app]]` aside.

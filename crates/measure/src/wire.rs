@@ -52,6 +52,7 @@ pub(crate) fn write_frame(wire: &Wire<'_>, way: Way, bytes: &mut Vec<u8>) -> Len
     let (ecn, header) = match wire.contents {
         Contents::Bytes(ip) => return write_real(wire.group, way, ip, bytes),
         Contents::Headers(ecn, header) => (ecn, header),
+        Contents::Later => return Lengths { headers: 0, frame: 0 },
     };
     bytes.extend_from_slice(&ethernet(wire.group, way, EtherType::IPV4).to_bytes());
     let payload = match header {

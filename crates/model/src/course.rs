@@ -2,7 +2,7 @@
 
 use l4s_units::{Duration, Rate, Time};
 
-use crate::{Change, Group, Scenario};
+use crate::{Change, Group, Link, Scenario};
 
 impl Scenario {
     /// Every discipline of the bottleneck, the first one first.
@@ -37,11 +37,10 @@ impl Scenario {
     /// The mean rate of the link after the warm-up, in bits per second. With a trace it is the capacity that
     /// this has in that time, which may be 0.
     pub fn mean_rate_bps(&self) -> f64 {
-        let (from, to) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
-        if let Some(capacity) = &self.link.trace {
-            let bytes = capacity.bytes_between(from, to);
-            return bytes.get() as f64 * 8.0 / to.since(from).as_secs_f64();
+        if self.link.trace.is_some() {
+            return self.mean_of_link(&self.link);
         }
+        let (from, to) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
         // A run that ended early has changes beyond its end.
         let at = |change: &Change| change.time.max(from).min(to);
         let changes = self.changes.iter().filter(|change| change.rate.is_some());
@@ -57,6 +56,14 @@ impl Scenario {
             0 => self.link.rate.as_bps() as f64,
             _ => bits / to.since(from).as_secs_f64(),
         }
+    }
+
+    /// The mean rate after the warm-up of a link that no change touches, in bits per second.
+    pub fn mean_of_link(&self, link: &Link) -> f64 {
+        let Some(capacity) = &link.trace else { return link.rate.as_bps() as f64 };
+        let (from, to) = (Time::ZERO + self.warmup, Time::ZERO + self.duration);
+        let bytes = capacity.bytes_between(from, to);
+        bytes.get() as f64 * 8.0 / to.since(from).as_secs_f64()
     }
 }
 

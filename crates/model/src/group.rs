@@ -3,6 +3,8 @@
 use l4s_units::{Bytes, Duration, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::Direction;
+
 /// TCP flows that behave alike, between one server and one client.
 ///
 /// ```
@@ -28,6 +30,8 @@ use serde::{Deserialize, Serialize};
 pub struct Group {
     /// Its name, unique among groups and UDP sources.
     pub name: String,
+    /// Which way its data goes.
+    pub direction: Direction,
     /// Its congestion control.
     pub cc: l4s_cc::Config,
     /// Which ECN it negotiates.
@@ -115,6 +119,7 @@ impl Group {
     pub fn new(name: &str, cc: l4s_cc::Config, rtt: Duration) -> Group {
         Group {
             name: name.to_owned(),
+            direction: Direction::Down,
             cc,
             ecn: EcnMode::Auto,
             peer: Peer::Auto,

@@ -18,6 +18,7 @@ mod program;
 mod roster;
 mod scenario;
 mod traffic;
+mod uplink;
 
 pub use change::Change;
 pub use course::Course;
@@ -30,3 +31,4 @@ pub use program::{Command, Program, Ready, Signal};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};
 pub use traffic::{App, Hold, Sizes, Udp, Web};
+pub use uplink::{Direction, UPLINK, Uplink};

@@ -117,7 +117,7 @@ pub enum FlowKind {
 ///
 /// ```
 /// use l4s_model::{FlowId, FlowKind, Group, Link, Roster, Scenario, SourceId, Udp};
-/// use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+/// use l4s_units::{Duration, Rate, Time};
 ///
 /// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
 /// let link = Link::new(Rate::from_mbps(40));
@@ -126,9 +126,7 @@ pub enum FlowKind {
 /// let mut group = Group::new("A", reno, Duration::from_millis(10));
 /// group.starts = vec![Time::ZERO; 2];
 /// scenario.groups.push(group);
-/// let (rate, packet) = (Rate::from_mbps(1), Bytes::new(500));
-/// let name = "U".to_owned();
-/// scenario.udp.push(Udp { name, rate, ecn: Ecn::NotEct, packet, start: Time::ZERO, stop: None });
+/// scenario.udp.push(Udp::new("U", Rate::from_mbps(1)));
 ///
 /// let roster: Roster = scenario.roster();
 /// assert_eq!(roster.listed(SourceId::new(0)), FlowId::new(0)..FlowId::new(2));

@@ -3,7 +3,7 @@
 use l4s_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::{App, Change, Group, Hop, Link, Program, Udp, Web};
+use crate::{App, Change, Direction, Group, Hop, Link, Program, Udp, Uplink, Web};
 
 /// One run: which flows meet at which bottleneck, for how long.
 ///
@@ -41,6 +41,8 @@ pub struct Scenario {
     pub link: Link,
     /// Its queue discipline, whose packet limit is `link.buffer` unless it sets its own.
     pub aqm: l4s_aqm::Config,
+    /// The way up, if that has a queue. A source sends up only if it has.
+    pub uplink: Option<Uplink>,
     /// Further links with queues of their own, before or behind the bottleneck. Those on one side
     /// are passed in this order.
     pub hops: Vec<Hop>,
@@ -115,6 +117,7 @@ impl Scenario {
             host_jitter: true,
             link,
             aqm,
+            uplink: None,
             hops: Vec::new(),
             groups: Vec::new(),
             udp: Vec::new(),
@@ -124,5 +127,20 @@ impl Scenario {
             changes: Vec::new(),
             kernel: Kernel::default(),
         }
+    }
+
+    /// The mean rate, as of [`Scenario::mean_rate_bps`], of the link that the data of a source shares: the bottleneck
+    /// or the uplink. The source is named by its place.
+    pub fn mean_rate_of(&self, source: usize) -> f64 {
+        match (self.direction_of(source), &self.uplink) {
+            (Direction::Up, Some(uplink)) => self.mean_of_link(&uplink.link),
+            _ => self.mean_rate_bps(),
+        }
+    }
+
+    /// Which way a source sends, by its place among the groups and then the UDP sources.
+    pub fn direction_of(&self, source: usize) -> Direction {
+        let udp = || &self.udp[source - self.groups.len()];
+        self.groups.get(source).map_or_else(|| udp().direction, |group| group.direction)
     }
 }

@@ -3,6 +3,8 @@
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::Direction;
+
 /// An unresponsive source of constant bit rate.
 ///
 /// ```
@@ -11,12 +13,10 @@ use serde::{Deserialize, Serialize};
 ///
 /// // A game: 80 packets of 250 B per second in the L4S queue, from second 5 on.
 /// let game = Udp {
-///     name: "game".to_owned(),
-///     rate: Rate::from_bps(160_000),
 ///     ecn: Ecn::Ect1,
 ///     packet: Bytes::new(250),
 ///     start: Time::ZERO + Duration::from_secs(5),
-///     stop: None,
+///     ..Udp::new("game", Rate::from_bps(160_000))
 /// };
 /// assert_eq!(game.rate.bytes_in(Duration::from_secs(1)), Bytes::new(80 * 250));
 /// ```
@@ -24,6 +24,8 @@ use serde::{Deserialize, Serialize};
 pub struct Udp {
     /// Its name, unique among groups and UDP sources.
     pub name: String,
+    /// Which way it sends.
+    pub direction: Direction,
     /// Its rate, counted in IP length.
     pub rate: Rate,
     /// The codepoint that its packets carry.
@@ -34,6 +36,21 @@ pub struct Udp {
     pub start: Time,
     /// When it stops; `None` at the end of the run.
     pub stop: Option<Time>,
+}
+
+impl Udp {
+    /// Packets of 1500 B without ECN, down, during all of the run.
+    pub fn new(name: &str, rate: Rate) -> Udp {
+        Udp {
+            name: name.to_owned(),
+            direction: Direction::Down,
+            rate,
+            ecn: Ecn::NotEct,
+            packet: Bytes::new(1500),
+            start: Time::ZERO,
+            stop: None,
+        }
+    }
 }
 
 /// Downloads that begin at random, each over a TCP connection of its own: emulated web traffic

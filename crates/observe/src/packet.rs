@@ -82,7 +82,8 @@ pub trait OnWire {
 
 impl<P: Traced> OnWire for P {
     fn wire(&self) -> Wire<'_> {
-        Wire { flow: self.flow(), group: self.group(), contents: self.contents() }
+        let (flow, group, contents) = (self.flow(), self.group(), self.contents());
+        Wire { flow, group, contents }
     }
 }
 
@@ -108,6 +109,9 @@ pub enum Contents<'a> {
     Headers(Ecn, Header),
     /// The bytes of a real packet.
     Bytes(&'a [u8]),
+    /// Unknown before [`Observer::answered`](crate::Observer::answered) has it: a simulated client's packet in
+    /// a queue.
+    Later,
 }
 
 /// A transport header, enough to write the packet down.

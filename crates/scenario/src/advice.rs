@@ -3,10 +3,16 @@
 use l4s_aqm::dualpi2::Classify;
 use l4s_cc::WantedEcn;
 
-use l4s_model::{EcnMode, Scenario};
+use l4s_model::{Direction, EcnMode, Scenario};
+use l4s_units::{Bytes, ETHERNET, Rate};
 
 /// A note that a user of this scenario should read before its results.
 pub fn advice(scenario: &Scenario) -> Option<String> {
+    classic_in_l4s_queue(scenario).or_else(|| slow_uplink(scenario))
+}
+
+/// ECT(0) of a control that answers marks as L4S does.
+fn classic_in_l4s_queue(scenario: &Scenario) -> Option<String> {
     let l4s_aqm::Config::DualPi2(dualpi2) = &scenario.aqm else { return None };
     let sends_ect0 = |ecn: EcnMode| matches!(ecn, EcnMode::Auto | EcnMode::Classic);
     let group = scenario.groups.iter().find(|group| {
@@ -18,6 +24,30 @@ pub fn advice(scenario: &Scenario) -> Option<String> {
              `dualq = \"dc\"` and `marking = \"dc\"` let it into the L4S queue",
             group.name,
             group.cc.kind(),
+        )
+    })
+}
+
+/// IP and TCP header with time stamps.
+const HEADERS: Bytes = Bytes::new(52);
+
+/// An uplink that is slower than the acknowledgements of a full link need: one of at least 66 B for every
+/// second segment (RFC 5681 §4.2).
+fn slow_uplink(scenario: &Scenario) -> Option<String> {
+    let uplink = scenario.uplink.as_ref()?.link.rate;
+    let down = scenario.groups.iter().filter(|group| group.direction == Direction::Down);
+    let segment = down.map(|group| group.mss + HEADERS + ETHERNET).min()?;
+    let (ack, rate) = (HEADERS + ETHERNET, scenario.link.rate);
+    let needed =
+        u128::from(rate.as_bps()) * u128::from(ack.get()) / (2 * u128::from(segment.get()));
+    let needed = Rate::from_bps(needed as u64);
+    (uplink < needed).then(|| {
+        format!(
+            "the uplink limits the downloads: at {rate} an acknowledgement of {} B for every two \
+             segments of {} B takes {:.2} Mb/s, and the uplink has {uplink}",
+            ack.get(),
+            segment.get(),
+            needed.as_bps() as f64 / 1e6,
         )
     })
 }
@@ -41,5 +71,20 @@ mod tests {
         let dc = "{ kind = \"dualpi2\", dualq = \"dc\", marking = \"dc\" }";
         assert_eq!(advice_on(dc), None);
         assert_eq!(advice_on("{ kind = \"pie\" }"), None);
+    }
+
+    #[test]
+    fn an_uplink_that_is_too_slow_for_acknowledgements_is_worth_a_word() {
+        let said = |up: &str| {
+            let text = format!(
+                "link.rate = \"100mbit\"\nuplink.rate = \"{up}\"\n\
+                 [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n"
+            );
+            advice(&Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario)
+        };
+        // 100 Mb/s · 66 B / (2 · 1514 B).
+        let slow = said("2.1mbit").unwrap();
+        assert!(slow.contains("takes 2.18 Mb/s, and the uplink has 2.1mbit"), "{slow}");
+        assert_eq!(said("2.2mbit"), None);
     }
 }

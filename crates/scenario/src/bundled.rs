@@ -63,6 +63,7 @@ bundled! {
     "fallback-500",
     "fallback-wide",
     "fallback-alone",
+    "rrul",
     "two-bottlenecks",
     "core",
     "campus",

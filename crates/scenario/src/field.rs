@@ -26,6 +26,14 @@ pub(crate) struct Field<T> {
     pub write: fn(&T) -> Option<Item>,
 }
 
+impl<T> Clone for Field<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Field<T> {}
+
 /// Why a value does not fit its key.
 #[derive(Debug)]
 pub(crate) struct Refusal {

@@ -4,7 +4,7 @@ use crate::Plan;
 use crate::field::Field;
 use crate::schema::{
     APP, ASSERT, AppDraft, AssertDraft, GROUP, HEAD, HOP, Head, HopDraft, KERNEL, LINK, PROGRAM,
-    ProgramDraft, UDP, WEB,
+    ProgramDraft, UDP, WEB, uplink_fields,
 };
 use crate::show::{draft, web_draft};
 use crate::tree::Item;
@@ -37,6 +37,8 @@ pub struct Key {
 const LEAST: &str = r#"
     [link]
     rate = "40mbit"
+    [uplink]
+    rate = "10mbit"
     [[group]]
     name = "A"
     cc = "cubic"
@@ -81,6 +83,11 @@ pub fn keys() -> Vec<Keys> {
     vec![
         of("", HEAD, head),
         of("[link]", LINK, scenario.link.clone()),
+        of(
+            "[uplink]",
+            &uplink_fields(),
+            scenario.uplink.iter().next().expect("LEAST has it").link.clone(),
+        ),
         of("[[group]]", GROUP, draft(&scenario.groups[0])),
         of("[[web]]", WEB, web_draft(scenario, &scenario.web[0])),
         of("[[app]]", APP, AppDraft { group: group(), app: scenario.apps[0].clone() }),

@@ -9,6 +9,7 @@ mod kernel;
 mod link;
 mod program;
 mod udp;
+mod uplink;
 mod web;
 
 use std::collections::{HashMap, HashSet};
@@ -25,6 +26,7 @@ pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, set_limit};
 pub(crate) use program::{PROGRAM, ProgramDraft};
 pub(crate) use udp::UDP;
+pub(crate) use uplink::uplink_fields;
 pub(crate) use web::{WEB, WebDraft};
 
 use crate::catalog;
@@ -97,8 +99,8 @@ pub(crate) const HEAD: &[Field<Head>] = &[
 
 /// Tables of the top, apart from [`HEAD`].
 pub(crate) const TABLES: &[&str] = &[
-    "link", "aqm", "group", "web", "app", "program", "udp", "hop", "at", "assert", "kernel",
-    "sweep",
+    "link", "aqm", "uplink", "group", "web", "app", "program", "udp", "hop", "at", "assert",
+    "kernel", "sweep",
 ];
 
 /// The name of a group or source: part of keys such as `group.A.rtt`.
@@ -185,6 +187,7 @@ pub(crate) fn scenario(
     let groups = group::groups(root, end, gathered);
     let udp = udp::udp(root, end, gathered);
     let kernel = kernel::kernel(root, gathered);
+    let uplink = uplink::uplink(root, &groups, &udp, gathered);
     let aqm = link::aqm(root, link.as_ref(), gathered);
     let names = Names::new(root, &groups, &udp);
     let before_web = gathered.count();
@@ -226,6 +229,7 @@ pub(crate) fn scenario(
         host_jitter: head.host_jitter,
         link,
         aqm,
+        uplink,
         hops,
         groups: groups.into_iter().map(|(group, _)| group).collect(),
         udp: udp.into_iter().map(|(udp, _)| udp).collect(),
@@ -331,6 +335,9 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
         }
     }
     keys.extend(settings.iter().map(|name| format!("aqm.{name}")));
+    keys.extend(uplink_fields().iter().map(|f| format!("uplink.{}", f.name)));
+    keys.extend(["uplink.aqm", "uplink.aqm.kind", "uplink.aqm.profile"].map(str::to_owned));
+    keys.extend(settings.iter().map(|name| format!("uplink.aqm.{name}")));
     let fields = [
         ("group", GROUP.iter().map(|f| f.name).chain(["cc"]).collect::<Vec<_>>()),
         ("web", WEB.iter().map(|f| f.name).collect()),

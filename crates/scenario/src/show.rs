@@ -9,7 +9,7 @@ use l4s_units::{Duration, Time};
 use crate::field::Field;
 use crate::schema::{
     APP, ASSERT, AppDraft, AssertDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK,
-    PROGRAM, ProgramDraft, Start, UDP, WEB, WebDraft, set_limit,
+    PROGRAM, ProgramDraft, Start, UDP, WEB, WebDraft, set_limit, uplink_fields,
 };
 use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
@@ -48,6 +48,12 @@ impl Shown {
         out.fields(LINK, &scenario.link);
         out.table("aqm");
         out.aqm(&scenario.aqm, &scenario.link);
+        if let Some(uplink) = &scenario.uplink {
+            out.table("uplink");
+            out.fields(&uplink_fields(), &uplink.link);
+            out.inner("aqm");
+            out.aqm(&uplink.aqm, &uplink.link);
+        }
         for group in &scenario.groups {
             out.next_of("group");
             out.fields(GROUP, &draft(group));
@@ -230,6 +236,7 @@ fn nearest<C: Configurable + PartialEq>(
 pub(crate) fn draft(group: &Group) -> GroupDraft {
     GroupDraft {
         name: group.name.clone(),
+        direction: group.direction,
         ecn: group.ecn,
         peer: group.peer,
         accecn: group.accecn,

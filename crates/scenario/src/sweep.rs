@@ -82,15 +82,22 @@ impl Setting {
                 root.set(entry(key));
                 true
             }
-            [table @ ("link" | "kernel"), key] => {
+            [table @ ("link" | "uplink" | "kernel"), key] => {
                 root.table_mut(table, &self.place).map(|table| table.set(entry(key))).is_some()
             }
             ["aqm", key] => {
                 as_kind_table(root, "aqm");
                 root.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
             }
+            ["uplink", "aqm", key] => {
+                let uplink = root.table_mut("uplink", &self.place);
+                uplink.is_some_and(|uplink| {
+                    as_kind_table(uplink, "aqm");
+                    uplink.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
+                })
+            }
             // All of them at once, so that a case can have its own.
-            [list @ ("web" | "app" | "program" | "udp" | "hop" | "at" | "assert")] => {
+            [list @ ("uplink" | "web" | "app" | "program" | "udp" | "hop" | "at" | "assert")] => {
                 root.set(entry(list));
                 true
             }

@@ -71,8 +71,8 @@ refuses! {
          `ack_loss` or `aggregation`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
-         `seed`, `host_jitter`, `link`, `aqm`, `group`, `web`, `app`, `program`, `udp`, `hop`, `at`, \
-         `assert`, `kernel` or `sweep`; did you mean `aqm`?";
+         `seed`, `host_jitter`, `link`, `aqm`, `uplink`, `group`, `web`, `app`, `program`, `udp`, `hop`, \
+         `at`, `assert`, `kernel` or `sweep`; did you mean `aqm`?";
     an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
         "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
     a_discipline_of_nobody: "[aqm]" => "[kernel]\nqdisc = \"bfp\"\n[aqm]",
@@ -294,6 +294,30 @@ refuses_more! {
     downloads_that_stop_before_they_start:
         "[[web]]\ngroup = \"A\"\nrate = \"1/s\"\nstart = \"6s\"\nstop = \"5s\"",
         "s.toml:13:8: `web.stop`: 5s is not after the start at 6s";
+    an_upload_without_an_uplink:
+        "[[group]]\nname = \"U\"\ndirection = \"up\"\ncc = \"reno\"\nrtt = \"1ms\"",
+        "s.toml:11:13: `group.direction`: found \"up\", but there is no `[uplink]`; add\n  [uplink]\n  \
+         rate = \"10mbit\"";
+    an_unknown_direction: "[[udp]]\nname = \"U\"\ndirection = \"upp\"\nrate = \"1mbit\"",
+        "s.toml:11:13: `udp.direction`: found \"upp\", expected one of \"down\", \"up\"; did you mean \"up\"?";
+    an_uplink_without_a_rate: "[uplink]\nbuffer = \"10p\"",
+        "s.toml:9:1: `uplink.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
+         such as \"40mbit\"";
+    an_uplink_that_loses_acknowledgements: "[uplink]\nrate = \"1mbit\"\nack_loss = 0.1",
+        "s.toml:11:1: `uplink.ack_loss`: unknown key, expected `rate`, `buffer`, `burst`, `aggregation` \
+         or `aqm`";
+    an_uplink_with_less_room_than_a_packet: "[uplink]\nrate = \"1mbit\"\nbuffer = \"1kb\"",
+        "s.toml:11:10: `uplink.buffer`: found \"1kb\", expected room for a packet of 1514b";
+    an_unknown_discipline_of_the_uplink: "[uplink]\nrate = \"1mbit\"\naqm = \"fifa\"",
+        "s.toml:11:7: `uplink.aqm`: found \"fifa\", expected one of `dualpi2`, `curvy-red`, `pi2`, \
+         `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"fifo\"?";
+    a_hop_with_the_name_of_the_uplink: "[[hop]]\nname = \"uplink\"\nrate = \"1mbit\"",
+        "s.toml:10:8: `hop.name`: `uplink` is the name of the way up in results; choose another name";
+    a_program_in_a_group_that_sends_up:
+        "[uplink]\nrate = \"1mbit\"\n[[group]]\nname = \"U\"\ndirection = \"up\"\ncc = \"reno\"\n\
+         rtt = \"1ms\"\n[[program]]\nname = \"p\"\ngroup = \"U\"\nclient = \"true\"",
+        "s.toml:18:9: `program.group`: group `U` sends up, expected one that sends down; a program in \
+         it may send both ways";
     a_hop_without_a_name: "[[hop]]\nrate = \"1mbit\"",
         "s.toml:9:1: `hop.name` is missing: the link's name in results";
     a_hop_without_a_rate: "[[hop]]\nname = \"H\"",

@@ -8,12 +8,11 @@
 use core::fmt;
 
 use l4s_aqm::{Limit, MTU};
-use l4s_bottleneck::{Frames, skb_memory};
+use l4s_bottleneck::{Frames, RouteLink, skb_memory};
 use l4s_model::{App, Group, Scenario, Sizes, Web};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
 use crate::connections::Flow;
-use crate::hops;
 use crate::packet::{HEADER, Packet, Return};
 
 /// The smallest packet of TCP on a link: IP and TCP header, a byte, and Ethernet.
@@ -136,8 +135,9 @@ fn links(scenario: &Scenario, traffic: &Traffic) -> (Vec<Term>, u64) {
 
     let roster = scenario.roster();
     let mut alike: Vec<(u64, u64, Queues)> = Vec::new();
-    for hop in &scenario.hops {
-        let (links, queues) = (roster.links_of(hop) as u64, queues(&hop.aqm, traffic));
+    let hops = scenario.hops.iter().map(|hop| (roster.links_of(hop) as u64, &hop.aqm));
+    for (links, aqm) in hops.chain(scenario.uplink.iter().map(|uplink| (1, &uplink.aqm))) {
+        let queues = queues(aqm, traffic);
         waiting = waiting.saturating_add(links.saturating_mul(queues.places));
         match alike.iter_mut().find(|(_, n, other)| (*n, *other) == (links, queues)) {
             Some((hops, ..)) => *hops += 1,
@@ -145,7 +145,7 @@ fn links(scenario: &Scenario, traffic: &Traffic) -> (Vec<Term>, u64) {
         }
     }
     // With its events, and twice while their list grows.
-    let link = 2 * (size_of::<hops::Link>() + 64) as u64;
+    let link = 2 * (size_of::<RouteLink<Packet>>() + 64) as u64;
     for (hops, links, queues) in alike {
         terms.extend(queues.terms(hops, "hops", links, traffic));
         terms.push(Term::new([(hops, "hops"), (links, "links")], link));

@@ -8,14 +8,19 @@
 //!      └───────────── delay: the RTT ─────────┘
 //! ```
 //!
-//! A `[[hop]]` is another queue and shaper before the bottleneck or behind it ([`Hops`]).
+//! A `[[hop]]` is another queue and shaper before the bottleneck or behind it, and an `[uplink]` one on the
+//! return path, before its delay ([`Route`]). The connections of a group that sends up are the mirror image:
+//! their servers are on the clients' side, their data passes the uplink, and their acknowledgements the
+//! bottleneck.
 //!
 //! The extra delay that makes up the base RTT is on the return path, as in DCttH figure 3, and
-//! the return path has no queue. So only links, the heads of the return lines, timers and scheduled
+//! the return path has no other queue. So only links, the heads of the return lines, timers and scheduled
 //! actions need events; servers and clients act at once.
 
+use std::collections::VecDeque;
+
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
-use l4s_bottleneck::{Bottleneck, Download, Straddling, Successor, stream};
+use l4s_bottleneck::{Bottleneck, Download, Next, Route, Straddling, Successor, stream};
 use l4s_cc::{Marks, WantedEcn};
 use l4s_model::{Change, Feedback, Group, Peer, Scenario};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
@@ -25,8 +30,8 @@ use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::connections::{Connections, Flow};
-use crate::hops::{Hops, Next};
 use crate::line::Line;
+use crate::mail::Mail;
 use crate::packet::{Message, Owner, Packet, Return, Segment, SynAck};
 use crate::schedule::{Event, Schedule};
 use crate::tcp::{Answer, Client, Offer, Output, Sender, SenderConfig, State};
@@ -92,7 +97,7 @@ pub(crate) struct Engine<O> {
     pub observer: O,
     schedule: Schedule,
     bottleneck: Bottleneck<Packet>,
-    hops: Hops,
+    hops: Route<Packet>,
     connections: Connections,
     /// Two per connection: the server's, the client's.
     timers: Timers,
@@ -104,6 +109,9 @@ pub(crate) struct Engine<O> {
     writers: Writers,
     /// Packets that a sender hands down at once.
     outbox: Vec<Packet>,
+    /// Messages that clients send into a queue now, and those that wait in queues.
+    answers: VecDeque<(Owner, Message)>,
+    mail: Mail,
     kinds: Vec<Kind>,
     /// The sizes that the long flows fetch, by group.
     sizes: Vec<Option<Bytes>>,
@@ -142,11 +150,13 @@ impl<O: Observer<Packet>> Engine<O> {
         };
         let sources: Vec<Source> = scenario.udp.iter().enumerate().map(source).collect();
 
-        let line = |group: &Group| {
+        let hops = Route::new(scenario);
+        let line = |(number, group): (usize, &Group)| {
             let chance = || stream(scenario.seed, &format!("hosts {}", group.name));
-            Line::new(group.rtt, scenario.host_jitter.then(chance))
+            let queues = hops.start_back(roster.group(number)).is_some();
+            Line::new(group.rtt, scenario.host_jitter.then(chance)).behind_queues(queues)
         };
-        let hops = Hops::new(scenario);
+        let lines = scenario.groups.iter().enumerate().map(line).collect();
         let (writing, links) = (writers.all().len(), hops.links());
         let mut schedule = Schedule::new(groups, sources.len(), writing, hops.count(), links);
         let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
@@ -171,7 +181,7 @@ impl<O: Observer<Packet>> Engine<O> {
             bottleneck,
             hops,
             timers: Timers::with_capacity(2 * connections.places()),
-            lines: scenario.groups.iter().map(line).collect(),
+            lines,
             ack_loss: AckLoss::new(scenario),
             sizes: scenario.groups.iter().map(|group| group.size).collect(),
             kinds,
@@ -180,6 +190,8 @@ impl<O: Observer<Packet>> Engine<O> {
             sources,
             writers,
             outbox: Vec::new(),
+            answers: VecDeque::new(),
+            mail: Mail::default(),
             most_downloads: usize::MAX,
             outcome: Outcome::default(),
         }
@@ -236,7 +248,7 @@ impl<O: Observer<Packet>> Engine<O> {
         if self.hops.is_empty() {
             self.enqueue(packet, now);
         } else {
-            self.pass_on(packet, 0, now);
+            self.pass_on(packet, self.hops.start(packet.group), now);
         }
     }
 
@@ -244,7 +256,8 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline]
     fn enqueue(&mut self, packet: Packet, now: Time) {
         self.observer.arrived(&packet, now);
-        self.bottleneck.enqueue(packet, now, &mut Forward(&mut self.observer));
+        let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
+        self.bottleneck.enqueue(packet, now, &mut watch);
         // To a link that is busy until its next event one more packet makes no difference.
         let next = self.schedule.get(Event::Link);
         if next <= now || next == Time::NEVER || self.bottleneck.aggregates() {
@@ -258,8 +271,9 @@ impl<O: Observer<Packet>> Engine<O> {
         while let Some(packet) = self.bottleneck.land(now) {
             self.arrive(&packet, now);
         }
-        while let Some(departure) = self.bottleneck.transmit(now, &mut Forward(&mut self.observer))
-        {
+        loop {
+            let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
+            let Some(departure) = self.bottleneck.transmit(now, &mut watch) else { break };
             let Departure { packet, queue, sojourn } = departure;
             self.outcome.packets += 1;
             self.observer.departed(&packet, queue, sojourn, now);
@@ -287,10 +301,14 @@ impl<O: Observer<Packet>> Engine<O> {
         let group = packet.group.index();
         let line = &mut self.lines[group];
         let next = line.next();
-        let ack_loss = &mut self.ack_loss;
+        let (ack_loss, answers) = (&mut self.ack_loss, &mut self.answers);
+        let queues = line.queues;
         flow.client.on_packet(packet, now, |message| {
             if ack_loss.takes(&message) {
                 return;
+            }
+            if queues {
+                return answers.push_back((packet.owner(), message));
             }
             line.send(packet.flow, packet.slot, message, now);
         });
@@ -309,6 +327,9 @@ impl<O: Observer<Packet>> Engine<O> {
         if let Some(writer) = self.writers.at(packet.slot) {
             self.count_frames(writer, packet.slot, now);
         }
+        if queues {
+            self.send_answers(now);
+        }
     }
 
     // --- Hops: further links before and behind the bottleneck ---------------------------------
@@ -316,27 +337,47 @@ impl<O: Observer<Packet>> Engine<O> {
     /// A packet that is so far along its path comes to the next queue there, or to its client.
     fn pass_on(&mut self, mut packet: Packet, along: usize, now: Time) {
         packet.arrive();
-        match self.hops.next(along, &packet) {
+        match self.hops.next(along, packet.flow, packet.group) {
             Next::Bottleneck => self.enqueue(packet, now),
-            Next::Client if packet.is_udp() => {}
-            Next::Client => self.deliver(&packet, now),
+            Next::End => self.end(&packet, now),
             Next::Link(number) => {
                 let link = self.hops.link(number);
-                link.queue.enqueue(packet, now, &mut ForwardOfHop(&mut self.observer, link.hop));
+                let (observer, mail) = (&mut self.observer, &mut self.mail);
+                let mut watch = ForwardOfHop { observer, mail, hop: link.hop };
+                link.queue.enqueue(packet, now, &mut watch);
                 self.transmit_on(number, now);
             }
         }
     }
 
+    /// A packet comes to the end of its way. A mark on a client's message has no effect: acknowledgements are
+    /// not feedback on acknowledgements.
+    fn end(&mut self, packet: &Packet, now: Time) {
+        match packet.kept_at() {
+            Some(place) => {
+                let message = self.mail.take(place);
+                self.set_out(packet.owner(), message, now);
+            }
+            None if packet.is_udp() => {}
+            None => self.deliver(packet, now),
+        }
+    }
+
     /// As [`Engine::transmit`], on a link of a hop.
     fn transmit_on(&mut self, number: usize, now: Time) {
+        let (hop, behind) = (self.hops.link(number).hop, self.hops.link(number).behind);
+        while let Some(packet) = self.hops.link(number).queue.land(now) {
+            self.pass_on(packet, behind, now);
+        }
         loop {
             let link = self.hops.link(number);
-            let (hop, behind) = (link.hop, link.behind);
-            let departure = link.queue.transmit(now, &mut ForwardOfHop(&mut self.observer, hop));
+            let (observer, mail) = (&mut self.observer, &mut self.mail);
+            let departure = link.queue.transmit(now, &mut ForwardOfHop { observer, mail, hop });
             let Some(Departure { packet, queue, sojourn }) = departure else { break };
             self.observer.at_hop(hop, &packet, queue, HopEvent::Departed(sojourn), now);
-            self.pass_on(packet, behind, now);
+            if let Some(packet) = self.hops.link(number).queue.carry(packet, now) {
+                self.pass_on(packet, behind, now);
+            }
         }
         let next = self.hops.link(number).queue.next_transmission();
         self.schedule.update(Event::HopLink(number), next);
@@ -348,6 +389,29 @@ impl<O: Observer<Packet>> Engine<O> {
         if self.ack_loss.takes(&message) {
             return;
         }
+        if self.lines[from.group.index()].queues {
+            self.answers.push_back((from, message));
+            self.send_answers(now);
+        } else {
+            self.set_out(from, message, now);
+        }
+    }
+
+    /// Messages of clients come to the first queue on their way. That may let data pass, whose clients answer
+    /// in turn.
+    #[inline(never)]
+    fn send_answers(&mut self, now: Time) {
+        while let Some((from, message)) = self.answers.pop_front() {
+            let Some(start) = self.hops.start_back(from.group) else { continue };
+            let Some(flow) = self.connections.of(from.slot, from.flow) else { continue };
+            let (ecn, length) = (flow.server.ecn_of(&message), message.ip_length());
+            let packet = Packet::message(from, self.mail.put(message), length, ecn);
+            self.pass_on(packet, start, now);
+        }
+    }
+
+    /// A message sets out on its return line.
+    fn set_out(&mut self, from: Owner, message: Message, now: Time) {
         let group = from.group.index();
         let line = &mut self.lines[group];
         line.send(from.flow, from.slot, message, now);
@@ -508,7 +572,8 @@ impl<O: Observer<Packet>> Engine<O> {
             self.bottleneck.set_rate(rate, now);
         }
         if let Some(aqm) = &change.aqm {
-            self.bottleneck.replace_aqm(aqm, successor, now, &mut Forward(&mut self.observer));
+            let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
+            self.bottleneck.replace_aqm(aqm, successor, now, &mut watch);
             self.schedule.set(Event::Tick, self.bottleneck.next_tick());
         }
         for (group, rtt) in &change.rtts {
@@ -594,30 +659,47 @@ impl<O: Observer<Packet>> Engine<O> {
 }
 
 /// Forwards the events of the bottleneck's discipline to the observer.
-struct Forward<'a, O>(&'a mut O);
+struct Forward<'a, O> {
+    observer: &'a mut O,
+    mail: &'a mut Mail,
+}
+
+/// The message of a packet that was dropped is no longer kept.
+#[cold]
+fn discard(packet: &Packet, mail: &mut Mail) {
+    if let Some(place) = packet.kept_at() {
+        mail.take(place);
+    }
+}
 
 impl<O: Observer<Packet>> Watch<Packet> for Forward<'_, O> {
     #[inline]
     fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, now: Time) {
-        self.0.marked(packet, queue, cause, now);
+        self.observer.marked(packet, queue, cause, now);
     }
 
     #[inline]
     fn dropped(&mut self, packet: Packet, queue: Queue, cause: DropCause, now: Time) {
-        self.0.dropped(&packet, queue, cause, now);
+        self.observer.dropped(&packet, queue, cause, now);
+        discard(&packet, self.mail);
     }
 }
 
 /// Forwards the events of a discipline of a hop to the observer.
-struct ForwardOfHop<'a, O>(&'a mut O, u16);
+struct ForwardOfHop<'a, O> {
+    observer: &'a mut O,
+    mail: &'a mut Mail,
+    hop: u16,
+}
 
 impl<O: Observer<Packet>> Watch<Packet> for ForwardOfHop<'_, O> {
     fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, now: Time) {
-        self.0.at_hop(self.1, packet, queue, HopEvent::Marked(cause), now);
+        self.observer.at_hop(self.hop, packet, queue, HopEvent::Marked(cause), now);
     }
 
     fn dropped(&mut self, packet: Packet, queue: Queue, cause: DropCause, now: Time) {
-        self.0.at_hop(self.1, &packet, queue, HopEvent::Dropped(cause), now);
+        self.observer.at_hop(self.hop, &packet, queue, HopEvent::Dropped(cause), now);
+        discard(&packet, self.mail);
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Line {
     first: Time,
     /// When the last one arrives, or arrived.
     last: Time,
+    /// Whether a queue is between the clients and it.
+    pub queues: bool,
 }
 
 /// Hosts that need a random time for each message.
@@ -65,7 +67,12 @@ impl Line {
         let longest = host_jitter(rtt);
         let hosts = chance.map(|chance| Hosts { longest, chance, drawn: 0, messages: 0 });
         let (waiting, first, last) = (VecDeque::new(), Time::NEVER, Time::ZERO);
-        Line { delay: rtt, hosts, left: Time::ZERO, waiting, first, last }
+        Line { delay: rtt, hosts, left: Time::ZERO, waiting, first, last, queues: false }
+    }
+
+    /// The same, where packets pass queues before it, or do not.
+    pub fn behind_queues(self, queues: bool) -> Line {
+        Line { queues, ..self }
     }
 
     /// Sets the base round trip to `rtt` for packets that are sent from now on.

@@ -95,6 +95,8 @@ impl Packet {
     const CWR: u8 = 1 << 2;
     const ARRIVED_CE: u8 = 1 << 3;
     const PSH: u8 = 1 << 4;
+    /// A client's message: no stream of bytes, and pushed.
+    const MESSAGE: u8 = Packet::UDP | Packet::PSH;
 
     #[inline]
     fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
@@ -137,6 +139,21 @@ impl Packet {
         Packet::new(owner, number, ip_length, ecn, Packet::UDP | born_ce)
     }
 
+    /// A client's message that waits in a queue. `number` is where it is kept.
+    pub(crate) fn message(owner: Owner, number: u32, ip_length: u16, ecn: Ecn) -> Packet {
+        Packet::new(owner, number.into(), ip_length, ecn, Packet::MESSAGE)
+    }
+
+    /// Where its message is kept, if it is a client's.
+    pub(crate) fn kept_at(&self) -> Option<u32> {
+        (self.flags & Packet::MESSAGE == Packet::MESSAGE).then_some(self.seq as u32)
+    }
+
+    /// Whose it is.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner { flow: self.flow, slot: self.slot, group: self.group }
+    }
+
     /// It comes to a queue.
     #[inline]
     pub(crate) fn arrive(&mut self) {
@@ -150,7 +167,7 @@ impl Packet {
     }
 
     pub(crate) fn is_udp(&self) -> bool {
-        self.flags & Packet::KIND == Packet::UDP
+        self.flags & Packet::MESSAGE == Packet::UDP
     }
 
     pub(crate) fn cwr(&self) -> bool {
@@ -375,7 +392,10 @@ impl Traced for Packet {
     }
 
     fn contents(&self) -> Contents<'_> {
-        Contents::Headers(self.ecn, self.header())
+        match self.kept_at() {
+            Some(_) => Contents::Later,
+            None => Contents::Headers(self.ecn, self.header()),
+        }
     }
 }
 
@@ -422,6 +442,30 @@ pub(crate) enum Message {
     Syn(Syn),
     Request(Request),
     Ack(Ack),
+}
+
+impl Message {
+    /// Its IP length. As many counters of AccECN are in it as blocks of SACK leave room for: TCP options have
+    /// 40 B at most (RFC 9293 §3.1), 28 beside time stamps.
+    pub(crate) fn ip_length(&self) -> u16 {
+        let option = |has: bool| if has { u64::from(AccEcn::LENGTH) } else { 0 };
+        let length = match self {
+            Message::Syn(_) => SYN_IP,
+            Message::Request(request) => HEADER + REQUEST + option(request.option),
+            Message::Ack(ack) => {
+                let blocks = ack.sacks.iter().filter(|(from, to)| from < to).count();
+                let blocks = (blocks + usize::from(ack.duplicate.is_some())).min(ack.sacks.len());
+                let (sack, room) = match blocks {
+                    0 => (0, AccEcn::LENGTH),
+                    1 => (12, AccEcn::LENGTH),
+                    2 => (20, 8),
+                    _ => (28, 0),
+                };
+                HEADER + sack + option(ack.option.is_some()).min(room.into())
+            }
+        };
+        length as u16
+    }
 }
 
 /// A client's SYN.

@@ -242,6 +242,11 @@ fn two_bottlenecks() {
 }
 
 #[test]
+fn rrul() {
+    check("rrul", &["duration=8s", "warmup=3s"]);
+}
+
+#[test]
 fn core() {
     let short = ["link.rate=4gbit", "group.B.start=0s", "duration=1s", "warmup=500ms"];
     check("core", &short);

@@ -135,7 +135,7 @@ fn the_slower_link_has_the_queue() {
     let hop = "[[hop]]\nname = \"H\"\nplace = \"behind\"\nrate = \"20mbit\"\naqm = \"fifo\"\n\
                buffer = \"50p\"\n";
     let found = summary(&format!("{TWO}{hop}"), &[]);
-    let [HopSummary { name, links, utilization, queues }] = &found.hops[..] else { panic!() };
+    let [HopSummary { name, links, utilization, queues, .. }] = &found.hops[..] else { panic!() };
     assert_eq!((name.as_str(), *links), ("H", 1));
     assert!(utilization.unwrap() > 0.99, "{utilization:?}");
     // A packet takes 0.6 ms at 20 Mb/s, so 50 of them take 30 ms. The bottleneck sends a burst to

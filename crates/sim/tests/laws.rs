@@ -121,12 +121,8 @@ proptest! {
     ) {
         let mut scenario = scenario(rate, MS * rtt, (a, b), seed);
         scenario.udp = udp.into_iter().map(|mbps| Udp {
-            name: "U".into(),
-            rate: Rate::from_mbps(mbps),
             ecn: Ecn::Ect1,
-            packet: Bytes::new(1500),
-            start: Time::ZERO,
-            stop: None,
+            ..Udp::new("U", Rate::from_mbps(mbps))
         }).collect();
         let ledger = run(&scenario);
         // The last sample is at the end of the run, before other events of that instant.
@@ -156,14 +152,8 @@ fn a_lost_handshake_costs_a_second() {
     scenario.groups[1].starts = vec![Time::ZERO + MS * 100];
     // A flood keeps a queue of one packet full until just after the SYN-ACK arrived.
     scenario.aqm = Config::Fifo(fifo::Config { limit: l4s_aqm::Limit::packets(1) });
-    scenario.udp = vec![Udp {
-        name: "U".into(),
-        rate: Rate::from_mbps(30),
-        ecn: Ecn::NotEct,
-        packet: Bytes::new(1500),
-        start: Time::ZERO,
-        stop: Some(Time::ZERO + MS * 150),
-    }];
+    scenario.udp =
+        vec![Udp { stop: Some(Time::ZERO + MS * 150), ..Udp::new("U", Rate::from_mbps(30)) }];
     let ledger = run(&scenario);
     let took = ledger.closed[0].since(ledger.opened[0]);
     // RFC 6298 §2.1: the first timeout is one second.

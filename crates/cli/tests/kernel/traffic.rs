@@ -130,3 +130,27 @@ fn a_flood_of_small_packets_is_dropped_and_counted() {
     assert!(queue.drops.limit > flood.packets, "{queue:?}");
     assert!(flood.drop.is_some_and(|drop| drop > 0.5), "{flood:?}");
 }
+
+/// A download, an upload and a hop with real TCP: acknowledgements share the uplink with the upload, and the
+/// upload's own pass the way down.
+#[test]
+fn an_upload_shares_the_uplink_with_acknowledgements() {
+    let both = "duration = \"4s\"\nwarmup = \"2s\"\nlink.rate = \"20mbit\"\n\
+                uplink = { rate = \"4mbit\", aqm = { kind = \"dualpi2\" } }\n\
+                [[group]]\nname = \"down\"\ncc = \"cubic\"\nrtt = \"20ms\"\n\
+                [[group]]\nname = \"up\"\ndirection = \"up\"\ncc = \"cubic\"\nrtt = \"20ms\"\n\
+                [[hop]]\nname = \"access\"\nplace = \"behind\"\nrate = \"10mbit\"\ngroups = [\"down\"]\n";
+    let Some(summary) = run(both) else { return };
+    let (down, up) = (group(&summary, "down"), group(&summary, "up"));
+    let of = |name: &str| summary.hops.iter().find(|hop| hop.name == name).unwrap();
+    let (access, uplink) = (of("access"), of("uplink"));
+    println!("{down:?}\n{up:?}\n{access:?}\n{uplink:?}");
+    assert_eq!((&*uplink.name, uplink.direction.as_deref()), ("uplink", Some("up")));
+    assert_eq!(up.direction.as_deref(), Some("up"));
+    // IP of 1500 B of 1514 on the link, less the acknowledgements.
+    assert!((2e6..4e6).contains(&up.rate_bps), "{}", up.rate_bps);
+    assert!((5e6..10e6).contains(&down.rate_bps), "{}", down.rate_bps);
+    assert!(up.packets < uplink.queues.iter().map(|queue| queue.packets).sum());
+    // Both have the queue of the uplink in their round trip.
+    assert!(down.rtt_ms.unwrap() > 22.0 && up.rtt_ms.unwrap() > 22.0);
+}

@@ -186,9 +186,20 @@ fn what_no_kernel_does_is_refused_with_words() {
     let lost = refused(&format!("link.ack_loss = 0.1\n{group}cc = \"reno\"\n"));
     assert!(lost.starts_with("only the simulator loses acknowledgements"), "{lost}");
     let hop = "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\n";
-    let hop = refused(&format!("{group}cc = \"reno\"\n{hop}"));
-    let one = "there is one bottleneck with a kernel: found `[[hop]]` `H`";
-    assert!(hop.starts_with(one), "{hop}");
+    let hop = format!("{group}cc = \"reno\"\n{hop}");
+    plan(&hop, &LabOptions::default()).unwrap();
+    let one = "there is one bottleneck with a kernel as the router: found";
+    let router = LabOptions { cables: true, ..LabOptions::default() };
+    for (text, found) in [
+        (&hop, "`[[hop]]` `H`"),
+        (&format!("uplink.rate = \"1mbit\"\n{group}cc = \"reno\"\n"), "`[uplink]`"),
+    ] {
+        let Err(OsError::Unsupported(why)) = plan(text, &router) else { panic!("{found}") };
+        assert!(why.starts_with(&format!("{one} {found}, expected none")), "{why}");
+    }
+    let many = "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\nper = \"flow\"\n";
+    let many = refused(&format!("{group}cc = \"reno\"\nflows = 65\n{many}"));
+    assert_eq!(many, "`[[hop]]`: 65 links, expected at most 64 with real sockets");
     // The socket paces, so no congestion control needs to support it.
     let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
     plan(&paced, &LabOptions::default()).unwrap();

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use l4s_aqm::Queue;
-use l4s_model::{Hop, Scenario};
+use l4s_aqm::{Config, Queue};
+use l4s_model::{Scenario, UPLINK};
 use serde_json::Value;
 
 use super::{Misread, Quantities};
@@ -29,9 +29,9 @@ pub(super) struct Path {
 enum Target<'a> {
     Number,
     Text,
-    /// Members of the summary; of a hop, with the hop.
-    Members(&'static [Part], Option<&'a Hop>),
-    /// The hops of the scenario, each with these members.
+    /// Members of the summary; of a hop, with its discipline.
+    Members(&'static [Part], Option<&'a Config>),
+    /// The hops of the scenario and the uplink, each with these members.
     Hops(&'static [Part]),
     /// Named things, and the target of each of them.
     Named(Names<'a>, Box<Target<'a>>),
@@ -43,7 +43,7 @@ enum Target<'a> {
 #[derive(Clone, Copy)]
 enum Names<'a> {
     /// Of the queues of a hop, or of the bottleneck.
-    Queues(Option<&'a Hop>),
+    Queues(Option<&'a Config>),
     /// Of groups and UDP sources.
     Sources,
     Groups,
@@ -93,8 +93,8 @@ fn says_absent(meaning: &str) -> bool {
 }
 
 impl<'a> Target<'a> {
-    /// A part of the summary; of a hop, with the hop.
-    fn of(part: &Part, hop: Option<&'a Hop>) -> Target<'a> {
+    /// A part of the summary; of a hop, with its discipline.
+    fn of(part: &Part, hop: Option<&'a Config>) -> Target<'a> {
         let members = || Target::Members(part.parts, None);
         match (part.shape, part.name) {
             (Shape::Value, _) if part.kind == "Utf8" => Target::Text,
@@ -126,8 +126,8 @@ impl<'a> Target<'a> {
                 Some((Target::of(part, *hop), Some(part)))
             }
             Target::Hops(parts) => {
-                let hop = scenario.hops.iter().find(|hop| hop.name == name)?;
-                Some((Target::Members(parts, Some(hop)), None))
+                let (_, aqm) = links(scenario).find(|(known, _)| *known == name)?;
+                Some((Target::Members(parts, Some(aqm)), None))
             }
             Target::Named(names, each) => {
                 names.of(scenario).any(|known| known == name).then(|| (each.as_ref().clone(), None))
@@ -144,10 +144,16 @@ impl<'a> Target<'a> {
                 .filter(|part| !matches!(Target::of(part, *hop), Target::Text))
                 .map(|part| part.key().to_owned())
                 .collect(),
-            Target::Hops(_) => scenario.hops.iter().map(|hop| written(&hop.name)).collect(),
+            Target::Hops(_) => links(scenario).map(|(name, _)| written(name)).collect(),
             Target::Named(names, _) => names.of(scenario).map(|name| written(&name)).collect(),
         }
     }
+}
+
+/// The names and disciplines of hops and uplink.
+fn links(scenario: &Scenario) -> impl Iterator<Item = (&str, &Config)> {
+    let hops = scenario.hops.iter().map(|hop| (&*hop.name, &hop.aqm));
+    hops.chain(scenario.uplink.iter().map(|uplink| (UPLINK, &uplink.aqm)))
 }
 
 impl<'a> Names<'a> {
@@ -155,7 +161,7 @@ impl<'a> Names<'a> {
         let queues = |queues: Vec<Queue>| queues.into_iter().map(|queue| queue.name().into());
         match self {
             Names::Queues(None) => Box::new(queues(queues_of(scenario.aqms()))),
-            Names::Queues(Some(hop)) => Box::new(queues(queues_of([&hop.aqm]))),
+            Names::Queues(Some(aqm)) => Box::new(queues(queues_of([aqm]))),
             Names::Sources => Box::new(scenario.source_names().map(Cow::from)),
             Names::Groups => Box::new(scenario.groups.iter().map(|group| (&*group.name).into())),
             Names::Bins => Box::new(bins().map(|bin| bin_name(bin).into())),

@@ -71,14 +71,7 @@ pub fn at(n: u64) -> Time {
 /// one second of warm-up.
 pub fn scenario() -> Scenario {
     let group = |name| Group::new(name, l4s_cc::Config::default(), ms(10));
-    let udp = Udp {
-        name: "U".to_owned(),
-        rate: Rate::from_mbps(1),
-        ecn: Ecn::Ect0,
-        packet: Bytes::new(1500),
-        start: Time::ZERO,
-        stop: None,
-    };
+    let udp = Udp { ecn: Ecn::Ect0, ..Udp::new("U", Rate::from_mbps(1)) };
     let link = Link { buffer: Buffer::Packets(1000), ..Link::new(Rate::from_mbps(12)) };
     Scenario {
         warmup: ms(1000),

@@ -1,12 +1,13 @@
 //! `[[group]]`: TCP flows that behave alike.
 
 use l4s_model::{
-    AccEcn, DEFAULT_MSS, EcnMode, Feedback, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER, MOST_MSS,
-    Peer,
+    AccEcn, DEFAULT_MSS, Direction, EcnMode, Feedback, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER,
+    MOST_MSS, Peer,
 };
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
 
+use super::uplink::{direction, direction_item};
 use super::{MOST_FLOWS, MOST_SOURCES, source_name, tables};
 use crate::fault::{Gathered, Place};
 use crate::field::{
@@ -42,6 +43,7 @@ const KINDS_OF_ACCECN: [(&str, AccEcn); 2] = [("option", AccEcn::Option), ("ace"
 #[derive(Clone, Debug)]
 pub(crate) struct GroupDraft {
     pub name: String,
+    pub direction: Direction,
     pub ecn: EcnMode,
     pub peer: Peer,
     pub accecn: AccEcn,
@@ -73,6 +75,13 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         required: true,
         read: |group, node| source_name(node).map(|name| group.name = name),
         write: |group| Some(text(&group.name)),
+    },
+    Field {
+        name: "direction",
+        doc: "down, or up through the `[uplink]`: its servers are where clients are otherwise",
+        required: false,
+        read: |group, node| direction(node).map(|direction| group.direction = direction),
+        write: |group| direction_item(group.direction),
     },
     Field {
         name: "ecn",
@@ -223,6 +232,7 @@ pub(super) fn groups<'a>(
         let before = gathered.count();
         let mut draft = GroupDraft {
             name: String::new(),
+            direction: Direction::Down,
             ecn: EcnMode::Auto,
             peer: Peer::default(),
             accecn: AccEcn::default(),
@@ -316,6 +326,7 @@ pub(super) fn counted_out(
     }
     let group = Group {
         name: draft.name,
+        direction: draft.direction,
         cc,
         ecn: draft.ecn,
         peer: draft.peer,

@@ -2,18 +2,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use l4s_model::{Buffer, Group, Hop, Link, Per, Scenario, Side, Udp, Web};
-use l4s_units::param::Configurable;
-use l4s_units::{Bytes, Rate};
+use l4s_model::{Group, Hop, Link, Per, Scenario, Side, UPLINK, Udp, Web};
+use l4s_units::Bytes;
 
 use super::link::{
-    HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, discipline, limit_for_a_packet,
+    HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, limit_for_a_packet, own_discipline,
     room_for_a_packet, unset,
 };
 use super::{Names, few_tables, listed_groups, source_name};
-use crate::fault::{Gathered, Place, did_you_mean};
+use crate::fault::{Gathered, did_you_mean};
 use crate::field::{Field, Refusal, bytes_text, quantity, read_table, word, written};
-use crate::settings;
 use crate::tree::{Node, Table, list, text};
 
 const SIDES: [(&str, Side); 2] = [("before", Side::Before), ("behind", Side::Behind)];
@@ -129,12 +127,17 @@ pub(super) fn hops(
         };
         read_table(table, &node.place, "hop", HOP, &["aqm"], &mut draft, gathered);
         let limit = table.get("buffer").map(|_| (draft.link.buffer, draft.link.rate));
-        let aqm = aqm(table, &node.place, limit, gathered);
+        let aqm = own_discipline(table, &node.place, "hop.aqm", limit, gathered);
         let HopDraft { name, side, mut link, sources, per } = draft;
         if !name.is_empty() && !names.insert(name.clone()) {
             let place = table.get("name").map_or(&node.place, |node| &node.place);
             let message = format!("two `[[hop]]` are called `{name}`");
             gathered.add(place, message, Some("give each its own name".to_owned()));
+        }
+        if name == UPLINK {
+            let place = table.get("name").map_or(&node.place, |node| &node.place);
+            let message = format!("`hop.name`: `{UPLINK}` is the name of the way up in results");
+            gathered.add(place, message, Some("choose another name".to_owned()));
         }
         let sources = places(table, sources, known, groups.len() + udp.len(), gathered);
         let passing = sources.iter().filter_map(|place| place.checked_sub(groups.len()));
@@ -163,25 +166,6 @@ pub(super) fn hops(
         hops.push(Hop { name, side, link, aqm, sources, per });
     }
     hops
-}
-
-fn aqm(
-    table: &Table,
-    place: &Place,
-    buffer: Option<(Buffer, Rate)>,
-    gathered: &mut Gathered,
-) -> Option<(l4s_aqm::Config, Buffer)> {
-    let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
-    let Some(node) = table.get("aqm") else {
-        let nothing = Table::default();
-        return discipline(&nothing, place, "hop.aqm", Some(default), buffer, gathered);
-    };
-    let Some(table) = settings::as_table(node) else {
-        Refusal::expected("a name such as \"fifo\", or a table such as { kind = \"fifo\" }")
-            .report("hop.aqm", node, gathered);
-        return None;
-    };
-    discipline(&table, &node.place, "hop.aqm", Some(default), buffer, gathered)
 }
 
 /// The places of the sources of these names, in order: first groups, then UDP sources; without names

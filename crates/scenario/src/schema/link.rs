@@ -190,6 +190,26 @@ pub(super) fn discipline(
     None
 }
 
+/// The discipline of a further link: `aqm` of its `table`, whose path is `path`.
+pub(super) fn own_discipline(
+    table: &Table,
+    place: &Place,
+    path: &str,
+    buffer: Option<(Buffer, Rate)>,
+    gathered: &mut Gathered,
+) -> Option<(l4s_aqm::Config, Buffer)> {
+    let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
+    let Some(node) = table.get("aqm") else {
+        return discipline(&Table::default(), place, path, Some(default), buffer, gathered);
+    };
+    let Some(table) = settings::as_table(node) else {
+        Refusal::expected("a name such as \"fifo\", or a table such as { kind = \"fifo\" }")
+            .report(path, node, gathered);
+        return None;
+    };
+    discipline(&table, &node.place, path, Some(default), buffer, gathered)
+}
+
 /// Lets `buffer` wait, and no more.
 pub(crate) fn set_limit(limit: &mut l4s_aqm::Limit, buffer: Buffer, rate: Rate) {
     match buffer {

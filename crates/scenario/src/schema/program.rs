@@ -1,6 +1,6 @@
 //! `[[program]]`: programs of the user on the hosts of a group.
 
-use l4s_model::{Command, Group, Program, Ready, Signal};
+use l4s_model::{Command, Direction, Group, Program, Ready, Signal};
 use l4s_units::{Duration, Time};
 
 use super::{Names, few_tables, source_name};
@@ -242,7 +242,15 @@ pub(super) fn programs(
         let group =
             name.and_then(|name| names.group(name, "program.group", &place("group"), gathered));
         let (Some(group), true) = (group, gathered.count() == before) else { continue };
-        debug_assert!(group < groups.len());
+        if groups[group].0.direction == Direction::Up {
+            let message = format!(
+                "`program.group`: group `{}` sends up, expected one that sends down; a program in it \
+                 may send both ways",
+                groups[group].0.name
+            );
+            gathered.add(&place("group"), message, None);
+            continue;
+        }
         program.group = group;
         all.push(program);
     }

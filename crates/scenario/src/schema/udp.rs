@@ -1,8 +1,9 @@
 //! `[[udp]]`: unresponsive sources.
 
 use l4s_model::Udp;
-use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
+use l4s_units::{Bytes, Duration, Rate, Time};
 
+use super::uplink::{direction, direction_item};
 use super::{MOST_SOURCES, source_name, tables};
 use crate::fault::Gathered;
 use crate::field::{Field, bytes_text, codepoint, instant, instant_or_end, quantity, read_table};
@@ -15,6 +16,13 @@ pub(crate) const UDP: &[Field<Udp>] = &[
         required: true,
         read: |udp, node| source_name(node).map(|name| udp.name = name),
         write: |udp| Some(text(&udp.name)),
+    },
+    Field {
+        name: "direction",
+        doc: "down, or up through the `[uplink]`",
+        required: false,
+        read: |udp, node| direction(node).map(|direction| udp.direction = direction),
+        write: |udp| direction_item(udp.direction),
     },
     Field {
         name: "rate",
@@ -68,14 +76,7 @@ pub(super) fn udp<'a>(
     let mut sources = Vec::new();
     for (node, table) in tables.into_iter().take(MOST_SOURCES + 1) {
         let before = gathered.count();
-        let mut udp = Udp {
-            name: String::new(),
-            rate: Rate::from_bps(0),
-            ecn: Ecn::NotEct,
-            packet: Bytes::new(1500),
-            start: Time::ZERO,
-            stop: None,
-        };
+        let mut udp = Udp::new("", Rate::from_bps(0));
         read_table(table, &node.place, "udp", UDP, &[], &mut udp, gathered);
         let place = |key: &str| table.get(key).map(|node| node.place.clone()).unwrap_or_default();
         if udp.start.since(Time::ZERO) >= end {

@@ -167,6 +167,16 @@ impl Dice {
         text += &format!("gso = {}\n", self.one_in(2));
         text += &format!("qdisc = \"{}\"\n", self.pick(&["linux", "bpf"]));
         let (aqms, ccs) = (disciplines(), controls());
+        let goes_up = self.one_in(3);
+        if goes_up {
+            text += &format!("[uplink]\nrate = {}\n", self.rate(1_000_000, 1_000_000_000_000));
+            text += &format!("aqm = {}\n", self.configuration(&aqms));
+            if self.one_in(2) {
+                text += &format!("buffer = {}\n", self.buffer());
+            }
+        }
+        // Groups that send up have no programs.
+        let uploads = goes_up && self.one_in(2);
         if !self.one_in(4) {
             text = format!("aqm = {}\n{text}", self.configuration(&aqms));
         }
@@ -176,6 +186,9 @@ impl Dice {
             let rtt = self.time(Duration::from_micros(1), Duration::from_secs(60));
             text += &format!("[[group]]\nname = \"{name}\"\nrtt = \"{rtt}\"\n");
             text += &format!("cc = {}\n", self.configuration(&ccs));
+            if uploads && self.one_in(2) {
+                text += "direction = \"up\"\n";
+            }
             let flows = self.between(0, 5);
             text += &format!("flows = {flows}\n");
             if self.one_in(2) {
@@ -245,7 +258,7 @@ impl Dice {
             text += &format!("fps = {}\n", self.between(1, 30));
             text += &self.span(ns);
         }
-        for name in &["p", "é \\"][..self.below(3) as usize] {
+        for name in &["p", "é \\"][..if uploads { 0 } else { self.below(3) } as usize] {
             let group = self.pick(&names[..groups]);
             text += &format!(
                 "[[program]]\nname = \"{}\"\ngroup = \"{group}\"\n",
@@ -270,6 +283,9 @@ impl Dice {
         for name in &["U", "\\\\ '"][..udp] {
             let rate = self.rate(0, 1_000_000_000_000);
             text += &format!("[[udp]]\nname = \"{name}\"\nrate = {rate}\n");
+            if goes_up && self.one_in(2) {
+                text += "direction = \"up\"\n";
+            }
             let ecn = self.pick(&["not-ect", "ect0", "ect1", "ce"]);
             text += &format!("ecn = \"{ecn}\"\npacket = {}\n", self.size(64, 9000));
             text += &self.span(ns);

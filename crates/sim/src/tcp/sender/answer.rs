@@ -32,37 +32,41 @@ impl Sender {
         self.room_end.saturating_sub(self.board.una_byte())
     }
 
+    /// The ECN field of a client's message.
+    pub(crate) fn ecn_of(&self, message: &Message) -> Ecn {
+        match message {
+            Message::Syn(syn) => syn.ecn,
+            Message::Request(_) => self.ecn.unwrap_or_default(),
+            Message::Ack(_) => self.retransmission_ecn(),
+        }
+    }
+
     /// The ECN field and the header of a client's message.
     fn answer(&self, message: &Message) -> (Ecn, Tcp) {
-        match *message {
-            Message::Syn(Syn { ecn, flags, sent }) => {
-                let syn = Tcp {
-                    syn: true,
-                    flags,
-                    // A SYN has no scale (RFC 7323 §2.2).
-                    window: self.window_of_client().min(u16::MAX.into()),
-                    stamps: Some((sent.word(), Stamp::default().word())),
-                    mss: Some(announced_mss(self.mss)),
-                    ..Tcp::default()
-                };
-                (ecn, syn)
-            }
-            Message::Request(Request { flags, option, stamps }) => {
-                let request = Tcp {
-                    seq: 1,
-                    ack: Some(1),
-                    payload: REQUEST as u32,
-                    push: true,
-                    flags,
-                    window: self.window_of_client(),
-                    stamps: Some(stamps.words()),
-                    accecn: option.then(|| INITIAL_BYTES.in_order()),
-                    ..Tcp::default()
-                };
-                (self.ecn.unwrap_or_default(), request)
-            }
-            Message::Ack(ack) => (self.retransmission_ecn(), self.acknowledgement(&ack)),
-        }
+        let tcp = match *message {
+            Message::Syn(Syn { flags, sent, .. }) => Tcp {
+                syn: true,
+                flags,
+                // A SYN has no scale (RFC 7323 §2.2).
+                window: self.window_of_client().min(u16::MAX.into()),
+                stamps: Some((sent.word(), Stamp::default().word())),
+                mss: Some(announced_mss(self.mss)),
+                ..Tcp::default()
+            },
+            Message::Request(Request { flags, option, stamps }) => Tcp {
+                seq: 1,
+                ack: Some(1),
+                payload: REQUEST as u32,
+                push: true,
+                flags,
+                window: self.window_of_client(),
+                stamps: Some(stamps.words()),
+                accecn: option.then(|| INITIAL_BYTES.in_order()),
+                ..Tcp::default()
+            },
+            Message::Ack(ack) => self.acknowledgement(&ack),
+        };
+        (self.ecn_of(message), tcp)
     }
 
     /// The header of an acknowledgement: on the wire the stream begins behind the SYN.

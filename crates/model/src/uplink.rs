@@ -1,0 +1,50 @@
+//! The way up, from clients to servers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Link;
+
+/// The way along which a source sends its data.
+///
+/// The connection of a group that sends up is the mirror image of one that sends down: its servers are in the
+/// clients' place, and its clients in the servers'.
+///
+/// Example: [`Uplink`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum Direction {
+    /// Through the bottleneck, as a download.
+    #[default]
+    Down,
+    /// Through the uplink, as an upload.
+    Up,
+}
+
+/// The name of the way up among the links that a run reports. No [`Hop`](crate::Hop) has it.
+pub const UPLINK: &str = "uplink";
+
+/// The bottleneck of the way up. Acknowledgements of downloads pass it, and data of uploads.
+///
+/// ```
+/// use l4s_cc::{Config, cubic};
+/// use l4s_model::{Buffer, Direction, Group, Link, Scenario, Uplink};
+/// use l4s_units::{Duration, Rate};
+///
+/// // An access of 100 Mb/s down and 10 up, where the way up has a buffer of a quarter of a second.
+/// let fifo = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let down = Link::new(Rate::from_mbps(100));
+/// let buffer = Buffer::Time(Duration::from_millis(250));
+/// let up = Link { buffer, ..Link::new(Rate::from_mbps(10)) };
+/// let mut scenario = Scenario::new("upload", Duration::from_secs(20), down, fifo.clone());
+/// scenario.uplink = Some(Uplink { link: up, aqm: fifo });
+/// let cubic = Config::Cubic(cubic::Config::default());
+/// let upload = Group::new("upload", cubic, Duration::from_millis(20));
+/// scenario.groups.push(Group { direction: Direction::Up, ..upload });
+/// assert_eq!(scenario.direction_of(0), Direction::Up);
+/// ```
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Uplink {
+    /// Rate, buffer, burst and aggregation. It loses no acknowledgements by chance.
+    pub link: Link,
+    /// Its queue discipline, whose packet limit is that of the buffer unless it sets its own.
+    pub aqm: l4s_aqm::Config,
+}

@@ -1,0 +1,203 @@
+//! The way up as a bottleneck of its own: acknowledgements queue there, and uploads.
+
+use l4s_aqm::Queue;
+use l4s_measure::{EngineSummary, GroupSummary, Origin, PacketTrace, Recorder, Snap, Summary};
+use l4s_model::Scenario;
+use l4s_observe::{HopEvent, Observer, Traced};
+use l4s_scenario::Plan;
+use l4s_units::Time;
+
+fn scenario(text: &str) -> Scenario {
+    let plan = Plan::parse("uplink.toml", text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    plan.points[0].scenario.clone()
+}
+
+fn summary(scenario: &Scenario) -> Summary {
+    let mut recorder = Recorder::new(scenario, Origin::default());
+    l4s_sim::run(scenario, &mut recorder);
+    recorder.finish(EngineSummary::default()).summary
+}
+
+fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
+    summary.groups.iter().find(|group| group.name == name).unwrap()
+}
+
+/// A download of 100 Mb/s and an uplink of this rate, with or without an upload.
+fn access(up: &str, upload: &str) -> Scenario {
+    scenario(&format!(
+        "duration = \"20s\"\nlink = {{ rate = \"100mbit\", buffer = \"100ms\" }}\naqm = \"fifo\"\n\
+         uplink = {{ rate = \"{up}\", buffer = \"200ms\", aqm = \"fifo\" }}\n\
+         [[group]]\nname = \"down\"\ncc = \"cubic\"\nrtt = \"20ms\"\n{upload}"
+    ))
+}
+
+const UPLOAD: &str =
+    "[[group]]\nname = \"up\"\ndirection = \"up\"\ncc = \"cubic\"\nrtt = \"20ms\"\n";
+
+/// An acknowledgement of 52 B, and 14 B of Ethernet, for every second segment.
+#[test]
+fn acknowledgements_take_their_share_of_the_uplink() {
+    let found = summary(&access("10mbit", ""));
+    let uplink = &found.hops[0];
+    assert_eq!((&*uplink.name, uplink.direction.as_deref()), ("uplink", Some("up")));
+    assert!(found.link.utilization > 0.99, "{}", found.link.utilization);
+    // 100 Mb/s / (2 · 1514 B) · 66 B = 2.18 Mb/s, and in recovery one with SACK for each segment.
+    let used = uplink.utilization.unwrap();
+    assert!((0.21..0.25).contains(&used), "{used}");
+    assert_eq!(uplink.queues[0].drop, Some(0.0));
+    // They are none of the group's data.
+    assert!(group(&found, "down").rate_bps < 100e6);
+}
+
+/// What the acknowledgements of a download need, 2.18 Mb/s of 100, is more than there is: the uplink limits
+/// the download to what it acknowledges.
+#[test]
+fn a_slow_uplink_limits_the_download() {
+    let found = summary(&access("1mbit", ""));
+    let used = found.hops[0].utilization.unwrap();
+    assert!(used > 0.9, "{used}");
+    assert!(found.link.utilization < 0.9, "{}", found.link.utilization);
+    assert!(found.hops[0].queues[0].delay_ms.is_none(), "acknowledgements have less than 200 B");
+}
+
+/// An upload fills the uplink, and its queue delays the acknowledgements of the download. With little buffer
+/// that costs it nothing; its round trip grows by the queue.
+#[test]
+fn an_upload_fills_the_uplink_and_delays_acknowledgements() {
+    let found = summary(&access("10mbit", UPLOAD));
+    let (down, up) = (group(&found, "down"), group(&found, "up"));
+    assert_eq!((down.direction.as_deref(), up.direction.as_deref()), (None, Some("up")));
+    let used = found.hops[0].utilization.unwrap();
+    assert!(used > 0.99, "{used}");
+    let queue = found.hops[0].queues[0].delay_ms.unwrap().mean;
+    assert!(queue > 50.0, "{queue} ms");
+    let own = found.queues[0].delay_ms.unwrap().mean;
+    let rtt = down.rtt_ms.unwrap();
+    assert!(rtt > 20.0 + 0.8 * (queue + own), "{rtt} ms with queues of {queue} and {own} ms");
+    // Its goodput is what its clients, in the servers' place, pass on.
+    let goodput = up.goodput_bps.unwrap();
+    assert!(goodput > 0.9 * up.rate_bps && up.rate_bps < 10e6, "{goodput} of {}", up.rate_bps);
+    assert!(up.normalized_rate.unwrap() > 0.7, "of the uplink: {:?}", up.normalized_rate);
+}
+
+/// The mirror image of a download is an upload of the same numbers.
+#[test]
+fn an_upload_alone_is_a_download_in_the_mirror() {
+    let with = |link: &str, uplink: &str, direction: &str| {
+        summary(&scenario(&format!(
+            "duration = \"20s\"\nhost_jitter = false\n\
+             link = {{ rate = \"{link}\", buffer = \"50p\" }}\naqm = \"fifo\"\n\
+             uplink = {{ rate = \"{uplink}\", buffer = \"50p\", aqm = \"fifo\" }}\n\
+             [[group]]\nname = \"A\"\ndirection = \"{direction}\"\ncc = \"reno\"\nrtt = \"20ms\"\n"
+        )))
+    };
+    let (down, up) = (with("20mbit", "50mbit", "down"), with("50mbit", "20mbit", "up"));
+    let (down_a, up_a) = (group(&down, "A"), group(&up, "A"));
+    assert_eq!(down_a.packets, up_a.packets);
+    assert_eq!(down_a.delay_ms, up_a.delay_ms);
+    assert_eq!(down_a.rtt_ms, up_a.rtt_ms);
+    assert_eq!(down_a.normalized_rate, up_a.normalized_rate);
+    assert_eq!(Some(down.link.utilization), up.hops[0].utilization);
+    assert_eq!(down.hops[0].utilization, Some(up.link.utilization));
+}
+
+/// Datagrams up, through the queue and no further.
+#[test]
+fn datagrams_go_up() {
+    let found = summary(&scenario(
+        "duration = \"10s\"\nlink.rate = \"10mbit\"\nuplink = { rate = \"2mbit\", aqm = \"fifo\" }\n\
+         [[udp]]\nname = \"call\"\ndirection = \"up\"\nrate = \"1mbit\"\npacket = \"500b\"\n",
+    ));
+    let call = group(&found, "call");
+    assert!((call.rate_bps - 1e6).abs() < 0.02e6, "{}", call.rate_bps);
+    // 514 B of 500 on the link, of 2 Mb/s.
+    let used = found.hops[0].utilization.unwrap();
+    assert!((used - 0.514).abs() < 0.01, "{used}");
+    assert_eq!(found.link.utilization, 0.0);
+}
+
+/// A thousand short uploads and downloads at once lose nothing on the way: each completes.
+#[test]
+fn flows_of_a_size_complete_in_both_directions() {
+    let found = summary(&scenario(
+        "duration = \"60s\"\nwarmup = \"0s\"\nlink = { rate = \"20mbit\", buffer = \"20p\" }\naqm = \"fifo\"\n\
+         uplink = { rate = \"10mbit\", buffer = \"20p\", aqm = \"fifo\" }\n\
+         [[group]]\nname = \"down\"\ncc = \"cubic\"\nrtt = \"10ms\"\nflows = 200\nsize = \"100kb\"\n\
+         start = { every = \"50ms\" }\n\
+         [[group]]\nname = \"up\"\ndirection = \"up\"\ncc = \"cubic\"\nrtt = \"10ms\"\nflows = 200\n\
+         size = \"50kb\"\nstart = { every = \"50ms\" }\n",
+    ));
+    assert!(found.hops[0].queues[0].drop.unwrap() > 0.0 && found.queues[0].drop.unwrap() > 0.0);
+    for name in ["down", "up"] {
+        let completed = found.completion.iter().filter(|bin| bin.group == name);
+        assert_eq!(completed.map(|bin| bin.flows).sum::<u64>(), 200, "{name}");
+    }
+}
+
+/// The IP lengths of packets that left the uplink.
+#[derive(Default)]
+struct Lengths(Vec<u64>);
+
+impl<P: Traced> Observer<P> for Lengths {
+    fn at_hop(&mut self, _: u16, packet: &P, _: Queue, what: HopEvent, _: Time) {
+        if matches!(what, HopEvent::Departed(_)) {
+            self.0.push(packet.ip_length().get());
+        }
+    }
+}
+
+/// The interface and the IP length of each frame of a trace.
+fn frames(mut trace: &[u8]) -> Vec<(u32, u64)> {
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let mut found = Vec::new();
+    while !trace.is_empty() {
+        let (block, rest) = trace.split_at(word(trace, 4) as usize);
+        // An enhanced packet block, and Ethernet.
+        if word(block, 0) == 6 {
+            found.push((word(block, 8), u64::from(word(block, 24)) - 14));
+        }
+        trace = rest;
+    }
+    found
+}
+
+const UP: u32 = 2;
+
+/// SYN, request, and acknowledgements with up to three blocks of SACK beside the counters of AccECN.
+#[test]
+fn messages_take_as_much_of_the_uplink_as_they_have_on_the_wire() {
+    for (cc, most) in [("prague", 80), ("cubic", 80), ("reno", 80)] {
+        let scenario = scenario(&format!(
+            "duration = \"8s\"\nwarmup = \"0s\"\nlink = {{ rate = \"20mbit\", buffer = \"20p\" }}\n\
+             aqm = \"fifo\"\nuplink = {{ rate = \"10mbit\", aqm = \"fifo\" }}\n\
+             [[group]]\nname = \"A\"\ncc = \"{cc}\"\nrtt = \"20ms\"\nflows = 3\n"
+        ));
+        let trace = PacketTrace::new(Vec::new(), Snap::Headers).unwrap().of(&scenario);
+        let mut both = (Lengths::default(), trace);
+        l4s_sim::run(&scenario, &mut both);
+        let (Lengths(left), trace) = both;
+        let answers = frames(&trace.finish().unwrap()).into_iter().filter(|(on, _)| *on == UP);
+        let answers: Vec<u64> = answers.map(|(_, length)| length).collect();
+        // The last ones are still on their way.
+        assert!(answers.len() > 1000 && left.len() - answers.len() < 100, "{cc}");
+        assert_eq!(left[..answers.len()], answers, "{cc}");
+        assert_eq!(answers.iter().filter(|length| **length < 100).max(), Some(&most), "{cc}");
+    }
+}
+
+/// The data of an upload is on the interface `up` once, and its acknowledgements are on `down`.
+#[test]
+fn a_trace_has_each_packet_of_an_upload_once() {
+    let mut scenario = access("10mbit", UPLOAD);
+    scenario.groups.remove(0);
+    let trace = PacketTrace::new(Vec::new(), Snap::Headers).unwrap().of(&scenario);
+    let mut both = (Lengths::default(), trace);
+    l4s_sim::run(&scenario, &mut both);
+    let (Lengths(left), trace) = both;
+    let frames = frames(&trace.finish().unwrap());
+    let up: Vec<u64> =
+        frames.iter().filter(|(on, _)| *on == UP).map(|(_, length)| *length).collect();
+    assert_eq!(up, left);
+    let down = frames.iter().filter(|(on, _)| *on == 0);
+    assert!(down.clone().count() > up.len() / 4 && down.clone().all(|(_, length)| *length <= 152));
+}
