@@ -198,10 +198,10 @@ pub struct Run {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// The seed of every random stream
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = whole(0, i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Repeat every run with N consecutive seeds
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1, u64::MAX))]
     pub seeds: u64,
     /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = jobs)]
@@ -344,7 +344,7 @@ pub struct Paper {
     #[arg(long)]
     pub quick: bool,
     /// The seed of every random stream
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", value_parser = whole(0, i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Set a key of the figure's scenario
     #[arg(long, value_name = "KEY=VALUE", requires = "figure")]
@@ -361,7 +361,7 @@ pub struct Validate {
     #[arg(long, value_enum, default_value_t = Substrate::Sim)]
     pub on: Substrate,
     /// Runs per condition, with seeds from 1; the recorded kernel data has three
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole(1, 1000))]
     pub seeds: u64,
     /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = jobs)]
@@ -387,7 +387,7 @@ pub struct Vm {
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<Duration>,
     /// Memory in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(256..))]
+    #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = whole(256, u64::MAX))]
     pub memory: u64,
     /// The command, run as root; only files in the current directory are kept
     #[arg(required = true, last = true)]
@@ -428,9 +428,15 @@ impl Substrate {
     }
 }
 
-fn jobs(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n @ 1..=1024) => Ok(n),
-        _ => Err("expected a whole number from 1 to 1024".to_owned()),
+/// Reads a whole number from `least` to `most`.
+fn whole(least: u64, most: u64) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync {
+    move |text| match text.parse() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ if most == u64::MAX => Err(format!("expected a whole number from {least} on")),
+        _ => Err(format!("expected a whole number from {least} to {most}")),
     }
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    whole(1, 1024)(text).map(|number| number as usize)
 }

@@ -200,7 +200,20 @@ fn other_bad_input() {
     assert_eq!(refused(&["run"]).0, 2);
     assert_eq!(refused(&["run", "one-against-one", "--on", "mars"]).0, 2);
     assert_eq!(refused(&["run", "one-against-one", "--jobs", "0"]).0, 2);
-    assert_eq!(refused(&["run", "one-against-one", "--seeds", "0"]).0, 2);
+    for (option, found, expected) in [
+        ("--seeds", "five", "from 1 on"),
+        ("--seeds", "0", "from 1 on"),
+        ("--seed", "-1", "from 0 to 9223372036854775807"),
+        ("--jobs", "2.5", "from 1 to 1024"),
+    ] {
+        let (code, said) = refused(&["run", "one-against-one", &format!("{option}={found}")]);
+        assert_eq!(code, 2);
+        assert!(
+            said.starts_with(&format!("error: invalid value '{found}' for '{option} <N>': ")),
+            "{said}"
+        );
+        assert!(said.contains(&format!("expected a whole number {expected}\n")), "{said}");
+    }
     assert_eq!(refused(&["run", "one-against-one", "--seeds", "99999999999"]).0, 2);
     assert_eq!(refused(&["run", "one-against-one", "--resume"]).0, 2);
     assert_eq!(refused(&["compare", "here", "there"]).0, 2);
