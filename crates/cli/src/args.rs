@@ -100,8 +100,7 @@ pub enum Command {
         #[command(subcommand)]
         command: HostCommand,
     },
-    /// Run a command in a virtual machine with a Debian kernel
-    #[command(hide = true)]
+    /// Run a command in a virtual machine with a Debian kernel, which `make vm` makes in a clone of l4s
     Vm(Vm),
     /// Print completions for a shell, to be sourced
     Completions {

@@ -38,5 +38,5 @@ fn without_a_virtual_machine_it_says_what_makes_one() {
         .expect("l4s starts");
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("`make vm` makes it"), "{said}");
+    assert!(said.contains("`make vm` makes it in a clone of l4s "), "{said}");
 }

@@ -85,14 +85,17 @@ impl Vm {
             let command = if VERSION.starts_with(series) { "make vm" } else { "linux/vm.sh" };
             let which = if command == "make vm" { String::new() } else { format!(" {series}") };
             return Err(format!(
-                "no virtual machine at {}: `{command}{which}` makes it (two minutes, once)",
-                folder.display()
+                "no virtual machine at {}: `{command}{which}` makes it in a clone of l4s {} (two minutes, once)",
+                folder.display(),
+                env!("CARGO_PKG_VERSION")
             ));
         }
         let found = std::env::var_os("PATH")
             .is_some_and(|path| std::env::split_paths(&path).any(|at| at.join(QEMU).is_file()));
         if !found {
-            return Err(format!("no {QEMU} on this machine: `make vm` installs it"));
+            return Err(format!(
+                "no {QEMU} on this machine: `make vm` installs it in a clone of l4s"
+            ));
         }
         let release = std::fs::read_to_string(folder.join("release"))
             .map_err(|error| format!("{}/release: {error}", folder.display()))?;
