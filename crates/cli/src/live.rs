@@ -32,7 +32,7 @@ pub fn live(options: &Live) -> Result<(), Failure> {
     }
     let presets = presets(&options.scenario, &plan)?;
     let token = token(options)?;
-    let (substrate, mut limits) = substrate(options.on, &plan)?;
+    let (substrate, mut limits) = substrate(options, &plan)?;
     // The other half is for memory that the count does not include, and for other processes.
     let half = crate::memory::free().map_or(u64::MAX, |free| (free / 2.0) as u64);
     limits.memory = limits.memory.min(half);
@@ -47,15 +47,12 @@ pub fn live(options: &Live) -> Result<(), Failure> {
 
 /// The substrate of the lanes. In real time there is one session at a time, whose place is soon free
 /// for the next.
-fn substrate(
-    on: LiveSubstrate,
-    plan: &Plan,
-) -> Result<(Box<dyn Substrate<Meter>>, Limits), Failure> {
+fn substrate(options: &Live, plan: &Plan) -> Result<(Box<dyn Substrate<Meter>>, Limits), Failure> {
     let limits = Limits::default();
-    match on {
+    match options.on {
         LiveSubstrate::Sim => Ok((Engine::SIM.boxed(), limits)),
         LiveSubstrate::Kernel => {
-            let sockets = prepare(args::Substrate::Kernel, plan)?;
+            let sockets = prepare(args::Substrate::Kernel, plan, &options.scenario)?;
             let unwatched = Duration::from_secs(2);
             Ok((sockets.boxed(), Limits { sessions: 1, unwatched, ..limits }))
         }

@@ -36,6 +36,7 @@ mod scratch;
 mod shell;
 mod show;
 mod table;
+mod unsupported;
 mod validate;
 #[cfg(target_os = "linux")]
 mod vm;

@@ -22,6 +22,7 @@ use crate::folder::CODE;
 use crate::notes;
 use crate::scratch::Scratch;
 use crate::shell::page::Page;
+use crate::unsupported;
 
 /// The version of results.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -83,11 +84,12 @@ pub fn sampling(plan: &Plan, scenario: &Scenario) -> Option<l4s_units::Duration>
     (plan.points.len() > MANY_RUNS).then(|| scenario.duration / FEW_SAMPLES)
 }
 
-/// The substrate `on`, prepared for every run of a plan.
-pub fn prepare(on: Substrate, plan: &Plan) -> Result<Engine, Failure> {
+/// The substrate `on`, prepared for every run of a plan. `called` is the user's name of the scenario.
+pub fn prepare(on: Substrate, plan: &Plan, called: &str) -> Result<Engine, Failure> {
     let engine = Engine::named(on.name())?;
     let scenarios: Vec<&Scenario> = plan.points.iter().map(|point| &point.scenario).collect();
-    for note in engine.on::<()>().prepare(&scenarios)? {
+    let prepared = engine.on::<()>().prepare(&scenarios);
+    for note in prepared.map_err(|error| unsupported::refused(error, &engine, plan, called))? {
         say!("note: {note}");
     }
     Ok(engine)

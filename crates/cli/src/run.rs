@@ -114,7 +114,7 @@ impl Job<'_> {
     /// Does every run that is not done, and writes tables and report into the folder.
     pub fn carry_out(self) -> Result<Done, Failure> {
         let plan = self.plan;
-        let engine = measured::prepare(self.on, plan)?;
+        let engine = measured::prepare(self.on, plan, self.called)?;
         let mut advice = plan.points.iter().filter_map(|p| l4s_scenario::advice(&p.scenario));
         if let Some(advice) = advice.next().filter(|_| !self.quiet) {
             say!("note: {advice}");

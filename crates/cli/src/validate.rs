@@ -228,7 +228,10 @@ fn compare(scenario: &str, options: &Validate) -> Result<Vec<Check>, Failure> {
         .ok_or_else(|| Failure::input(format!("--seeds {}: too many runs", options.seeds)))?;
     let reference = match options.on {
         Substrate::Sim => Reference::kept(scenario)?,
-        on => Reference::Summaries(runs(&measured::prepare(on, &plan)?, scenario, &plan, options)?),
+        on => {
+            let engine = measured::prepare(on, &plan, scenario)?;
+            Reference::Summaries(runs(&engine, scenario, &plan, options)?)
+        }
     };
     let sim = runs(&Engine::SIM, scenario, &plan, options)?;
 

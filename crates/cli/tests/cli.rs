@@ -96,6 +96,46 @@ fn a_fault_in_set_shows_its_own_text() {
     assert_eq!(contents(folder.path()), []);
 }
 
+/// DualPI2 of Linux has no ramp. That is checked before a kernel is looked for.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_scenario_that_a_substrate_cannot_run_is_refused_at_its_setting() {
+    let folder = folder();
+    let ramp = SHORT.replace("[link]", "[aqm]\nkind = \"dualpi2\"\nprofile = \"rfc9332\"\n[link]");
+    fs::write(folder.path().join("s.toml"), &ramp).unwrap();
+    let run = |args: &[&str]| {
+        refused(folder.path(), &[&["run", "s.toml", "--on", "linux"], args].concat())
+    };
+    let message = "`aqm.l_aqm`: the dualpi2 of Linux has no ramp, expected `step`, as in the profiles \
+                   `dctth`, `linux2019`, `linux`; `--on kernel` has ours\n";
+    let (code, said) = run(&[]);
+    assert_eq!(code, 2);
+    assert_eq!(
+        said,
+        format!(
+            "error: s.toml:6:11: {message}  |\n6 | profile = \"rfc9332\"\n  |           ^^^^^^^^^\n"
+        )
+    );
+    // The nearest setting is shown, and one of the command line instead of that of the file.
+    let nearer = ramp.replace("profile = \"rfc9332\"", "l_aqm = \"ramp\"");
+    fs::write(folder.path().join("s.toml"), nearer).unwrap();
+    assert!(run(&[]).1.starts_with("error: s.toml:6:9: `aqm.l_aqm`: "), "{}", run(&[]).1);
+    fs::write(folder.path().join("s.toml"), SHORT).unwrap();
+    let (_, said) = run(&["--set", "aqm={ kind = \"dualpi2\", profile = \"best\" }"]);
+    let value = "{ kind = \"dualpi2\", profile = \"best\" }";
+    assert_eq!(said, format!("error: s.toml: with aqm = {value}: {message}"));
+    // What has no place has the name of the file at least.
+    let (_, said) = run(&["--set", "link.aggregation=2ms"]);
+    assert!(
+        said.starts_with("error: s.toml: --on linux: the shaper of Linux sends packets"),
+        "{said}"
+    );
+    let (_, said) =
+        refused(folder.path(), &["run", "web", "--on", "linux", "--set", "kernel.gso=true"]);
+    assert!(said.starts_with("error: web.toml: "), "{said}");
+    assert_eq!(contents(folder.path()).len(), 1, "nothing is written");
+}
+
 #[test]
 fn a_file_that_cannot_be_read() {
     let folder = folder();

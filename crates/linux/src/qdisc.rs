@@ -78,25 +78,38 @@ impl Qdisc {
     }
 }
 
+/// Why the dualpi2 of Linux cannot have a configuration: the setting, the missing feature, and the accepted values.
+fn lacks(config: &dualpi2::Config) -> Option<[&'static str; 3]> {
+    if config.dualq == Classify::None {
+        return Some(["dualq", "single queue", "`l4s` or `dc`"]);
+    }
+    match config.l_aqm {
+        LAqm::Step(_) if config.k == 0 => Some(["k", "queues without a coupling", "1 to 255"]),
+        LAqm::Step(_) => None,
+        LAqm::Ramp(..) => Some(["l_aqm", "ramp", "`step`"]),
+        LAqm::None => Some(["l_aqm", "L queue without a marker of its own", "`step`"]),
+    }
+}
+
 /// DualPI2 of Linux 6.17 and later.
 fn dualpi2(config: &dualpi2::Config) -> Result<Qdisc, OsError> {
-    let none = |what: &str, has: &str| {
-        Err(OsError::Unsupported(format!("the dualpi2 of Linux has no {what}: expected {has}")))
-    };
-    let mask = match config.dualq {
-        Classify::L4s => 1u8,
-        Classify::Dc => 3,
-        Classify::None => return none("single queue", "`dualq` l4s or dc"),
-    };
-    let step = match config.l_aqm {
-        LAqm::Step(Step::Time(threshold)) => u32_attribute(8, us(threshold)),
-        LAqm::Step(Step::Packets(threshold)) => u32_attribute(7, count(threshold)),
-        LAqm::Ramp(..) => return none("ramp", "`l_aqm` step"),
-        LAqm::None => return none("L queue without a marker of its own", "`l_aqm` step"),
-    };
-    if config.k == 0 {
-        return none("queues without a coupling", "`k` from 1 to 255");
+    if let Some([key, what, expected]) = lacks(config) {
+        let profiles = dualpi2::Config::PROFILES.iter();
+        let profiles = profiles.filter(|profile| lacks(&(profile.make)()).is_none());
+        let profiles: Vec<_> = profiles.map(|profile| format!("`{}`", profile.name)).collect();
+        return Err(OsError::Unsupported(format!(
+            "`aqm.{key}`: the dualpi2 of Linux has no {what}, expected {expected}, as in the profiles {}; \
+             `--on kernel` has ours",
+            profiles.join(", ")
+        )));
     }
+    let mask = if config.dualq == Classify::Dc { 3u8 } else { 1 };
+    let step = match config.l_aqm {
+        LAqm::Step(Step::Packets(threshold)) => u32_attribute(7, count(threshold)),
+        LAqm::Step(Step::Time(threshold)) => u32_attribute(8, us(threshold)),
+        // They were refused.
+        LAqm::Ramp(..) | LAqm::None => Vec::new(),
+    };
     let protection = match config.scheduler {
         Scheduler::Wrr { classic_protection } => classic_protection,
         Scheduler::Strict => 0,
@@ -513,9 +526,15 @@ mod tests {
         for (text, expected) in [
             ("{ kind = \"pi2\" }", "Linux has no `pi2`"),
             ("{ kind = \"curvy-red\" }", "Linux has no `curvy-red`"),
-            ("{ kind = \"dualpi2\", k = 0 }", "no queues without a coupling: expected `k` from 1"),
+            (
+                "{ kind = \"dualpi2\", k = 0 }",
+                "no queues without a coupling, expected 1 to 255, as",
+            ),
             ("{ kind = \"cobalt\", ecn = false }", "no `ecn = false`"),
-            ("{ kind = \"dualpi2\", l_aqm = \"ramp\" }", "no ramp"),
+            (
+                "{ kind = \"dualpi2\", l_aqm = \"ramp\" }",
+                "no ramp, expected `step`, as in the profiles `dctth`",
+            ),
             ("{ kind = \"dualpi2\", l_aqm = \"none\" }", "without a marker of its own"),
         ] {
             match Qdisc::new(&aqm(text), JIFFY) {
