@@ -1,5 +1,6 @@
 //! A scenario from beginning to end.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -235,6 +236,8 @@ pub fn run(
         .collect();
     let late = || pumped.unfit(shortest_rtt(scenario));
     let stalled = pumped.stalled().or_else(|| lab.unfit(pumped.ended.since(Time::ZERO)));
+    let flows: Vec<_> = plane.recognised().collect();
+    let has_tcp = flows.iter().any(|(_, row)| row.protocol == "TCP");
     Ok(Ran {
         forwarded: counters.iter().map(|[server, _]| server.forwarded).sum(),
         unfit: stalled
@@ -248,9 +251,9 @@ pub fn run(
         pumped,
         counters,
         ended,
-        flows: plane.recognised().collect(),
+        flows,
         instead: [
-            other_defaults(&plan, &lab),
+            other_default(&defaults(&plan, &lab)).filter(|_| has_tcp).into_iter().collect(),
             shortened(scenario, programs),
             remote.map(|remote| lock(&remote.others).clone()).unwrap_or_default(),
         ]
@@ -258,21 +261,28 @@ pub fn run(
     })
 }
 
-/// Which hosts have another default congestion control than their programs were to have.
-fn other_defaults(plan: &LabPlan, lab: &Lab) -> Vec<String> {
+/// The default congestion control of each host with programs: the requested one and the present one.
+fn defaults<'a>(plan: &'a LabPlan, lab: &'a Lab) -> Vec<(&'a str, &'a str)> {
     let setups = plan.pairs.iter().flat_map(|pair| [&pair.server, &pair.client]);
-    let other = |(setup, agent): (&Setup, &AgentInfo)| {
-        let asked = setup.default_control.as_ref()?;
+    let of = |(setup, agent): (&'a Setup, &'a AgentInfo)| {
+        let asked = setup.default_control.as_deref()?;
         let (_, found) = agent.settings.iter().find(|(path, _)| path == DEFAULT_CONTROL)?;
-        (found != asked).then(|| {
-            format!(
-                "programs on {} that choose no congestion control have `{found}`, not `{asked}`: no \
-                 namespace may default to that here (sysctl net.ipv4.tcp_allowed_congestion_control)",
-                setup.who
-            )
-        })
+        Some((asked, found.as_str()))
     };
-    setups.zip(lab.agents()).filter_map(other).collect()
+    setups.zip(lab.agents()).filter_map(of).collect()
+}
+
+/// A note where hosts have another default congestion control than requested: one for all of them, because the
+/// first namespace decides it.
+fn other_default(defaults: &[(&str, &str)]) -> Option<String> {
+    let others = || defaults.iter().filter(|(asked, found)| asked != found);
+    let asked: BTreeSet<_> = others().map(|(asked, _)| format!("`{asked}`")).collect();
+    let (_, found) = others().next()?;
+    let asked = asked.into_iter().collect::<Vec<_>>().join(" or ");
+    Some(format!(
+        "TCP of programs that choose no congestion control has `{found}`, not {asked}: no namespace may \
+         default to that here (sysctl net.ipv4.tcp_allowed_congestion_control)"
+    ))
 }
 
 /// The shortest path of a run, the reference of lateness.
@@ -323,6 +333,15 @@ fn options(scenario: &Scenario, sampling: Option<Duration>) -> LabOptions {
 mod tests {
     use super::*;
     use l4s_scenario::Plan;
+
+    #[test]
+    fn other_defaults_are_one_note() {
+        assert_eq!(other_default(&[("cubic", "cubic"), ("prague", "prague")]), None);
+        let note =
+            other_default(&[("prague", "bbr"), ("cubic", "bbr"), ("cubic", "bbr"), ("bbr", "bbr")]);
+        let note = note.unwrap();
+        assert!(note.contains("has `bbr`, not `cubic` or `prague`: no namespace"), "{note}");
+    }
 
     #[test]
     fn a_source_is_held_to_its_rate_until_the_run_was_stopped() {
