@@ -1,7 +1,7 @@
 //! The memory of a run is estimated in advance, and the estimate is never too low.
 
 use l4s_model::Scenario;
-use l4s_scenario::{Plan, bundled};
+use l4s_scenario::{Plan, bundled, disciplines};
 use l4s_sim::Simulation;
 use l4s_sim::cost::Cost;
 use l4s_units::{Duration, Time};
@@ -27,9 +27,10 @@ fn scenario(text: &str) -> Scenario {
 }
 
 fn discipline() -> impl Strategy<Value = String> {
-    let plain = ["dualpi2", "curvy-red", "pi2", "pie", "codel", "cobalt", "red", "fifo"];
+    let all = disciplines().into_iter().map(|described| described.kind);
+    let plain: Vec<_> = all.filter(|kind| *kind != "fq_codel").collect();
     prop_oneof![
-        prop::sample::select(plain.to_vec()).prop_map(|kind| format!("aqm = \"{kind}\"")),
+        prop::sample::select(plain).prop_map(|kind| format!("aqm = \"{kind}\"")),
         (1u32..=65_536)
             .prop_map(|flows| format!("aqm = {{ kind = \"fq_codel\", flows = {flows} }}")),
     ]
