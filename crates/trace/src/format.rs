@@ -31,6 +31,36 @@ pub enum Format {
     Json,
 }
 
+impl Format {
+    /// The format as which [`Trace::read`] reads these bytes, which need not be a trace. `None` where there is
+    /// only white space, or no text.
+    ///
+    /// ```
+    /// use l4s_trace::Format;
+    ///
+    /// assert_eq!(Format::of(b"time_s,rate_mbps\n"), Some(Format::Csv));
+    /// assert_eq!(Format::of(b"5\n7\n"), Some(Format::Mahimahi));
+    /// assert_eq!(Format::of(b"{"), Some(Format::Json));
+    /// assert_eq!(Format::of(b"\n"), None);
+    /// ```
+    pub fn of(bytes: &[u8]) -> Option<Format> {
+        Format::of_text(text(bytes).ok()?)
+    }
+
+    fn of_text(text: &str) -> Option<Format> {
+        let trimmed = text.trim_start();
+        if trimmed.is_empty() {
+            None
+        } else if trimmed.starts_with(['{', '[']) {
+            Some(Format::Json)
+        } else if csv::is_header(first_line(text)) {
+            Some(Format::Csv)
+        } else {
+            Some(Format::Mahimahi)
+        }
+    }
+}
+
 /// The first bytes of compressed files.
 const PACKED: &[(&[u8], &str)] = &[
     (b"\x1f\x8b", "gzip"),
@@ -54,16 +84,12 @@ impl Trace {
             return Err(Problem::TooLarge { found: bytes.len() as u64 }.into());
         }
         let text = text(bytes)?;
-        let trimmed = text.trim_start();
-        if trimmed.is_empty() {
-            return Err(if text.is_empty() { Problem::Empty } else { Problem::Blank }.into());
-        }
-        if trimmed.starts_with(['{', '[']) {
-            json::read(text)
-        } else if csv::is_header(first_line(text)) {
-            csv::read(text)
-        } else {
-            mahimahi::read(text)
+        match Format::of_text(text) {
+            Some(Format::Json) => json::read(text),
+            Some(Format::Csv) => csv::read(text),
+            Some(Format::Mahimahi) => mahimahi::read(text),
+            None if text.is_empty() => Err(Problem::Empty.into()),
+            None => Err(Problem::Blank.into()),
         }
     }
 
