@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
+use l4s_trace::Model;
 use l4s_units::Duration;
 
 use crate::folder::CODE;
@@ -67,6 +69,23 @@ pub enum Command {
     Cc {
         /// The congestion control, for example cubic
         kind: Option<String>,
+    },
+    /// Show, convert and make traces of links, which have their capacity over time
+    #[command(
+        args_conflicts_with_subcommands = true,
+        subcommand_negates_reqs = true,
+        arg_required_else_help = true
+    )]
+    Trace {
+        /// The command [default: show]
+        #[command(subcommand)]
+        command: Option<TraceCommand>,
+        /// Of `show`
+        #[command(flatten)]
+        show: TraceShow,
+        /// Of `convert`, and so refused
+        #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
+        to: Vec<String>,
     },
     /// Write a page with charts and figures of one or more result folders
     Report {
@@ -180,6 +199,108 @@ pub struct HostInstall {
     /// Install again at each boot, with a systemd unit
     #[arg(long)]
     pub boot: bool,
+}
+
+/// The commands of `l4s trace`.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Show statistics of traces, and a picture of the rate over time
+    Show(TraceShow),
+    /// Write a trace in another format
+    Convert(TraceConvert),
+    /// Make a trace of a kind of link from published statistics
+    Make(TraceMake),
+    /// List the models of `make` with their sources, and the bundled traces
+    List,
+}
+
+/// Options of `l4s trace show`.
+#[derive(Debug, clap::Args)]
+pub struct TraceShow {
+    /// A file, a name from `l4s trace list`, or `-` for standard input; `./NAME` is always a file
+    #[arg(required = true, value_name = "FILE|NAME")]
+    pub traces: Vec<PathBuf>,
+    /// Print one JSON object per trace
+    #[arg(long)]
+    pub json: bool,
+    /// Draw the rate over time [default: as the terminal can, and none elsewhere]
+    #[arg(long, value_enum, value_name = "CHARACTERS", conflicts_with = "json")]
+    pub picture: Option<Picture>,
+}
+
+/// Options of `l4s trace convert`.
+#[derive(Debug, clap::Args)]
+pub struct TraceConvert {
+    /// A file, a name from `l4s trace list`, or `-` for standard input; `./NAME` is always a file
+    #[arg(value_name = "FILE|NAME")]
+    pub trace: PathBuf,
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: TraceFormat,
+    /// The length of a step where opportunities become rates [default: 100ms]
+    #[arg(long, value_name = "TIME")]
+    pub interval: Option<Duration>,
+    /// The file to write
+    #[command(flatten)]
+    pub target: TraceTarget,
+}
+
+/// Options of `l4s trace make`.
+#[derive(Debug, clap::Args)]
+pub struct TraceMake {
+    /// The model, from `l4s trace list`
+    #[arg(value_parser = model())]
+    pub model: Model,
+    /// The seed of the random stream
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0, i64::MAX as u64))]
+    pub seed: u64,
+    /// The length of the trace
+    #[arg(long, value_name = "TIME", default_value = "2min")]
+    pub length: Duration,
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = TraceFormat::Csv)]
+    pub to: TraceFormat,
+    /// The file to write
+    #[command(flatten)]
+    pub target: TraceTarget,
+}
+
+/// The file that `l4s trace` writes.
+#[derive(Debug, clap::Args)]
+pub struct TraceTarget {
+    /// Write to this file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file of --out if it exists
+    #[arg(long, requires = "out")]
+    pub replace: bool,
+}
+
+/// The formats of traces of links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum TraceFormat {
+    /// Delivery opportunities of 1504 bytes, in whole milliseconds
+    Mahimahi,
+    /// Rates, with delay and loss where the trace has them
+    Csv,
+    /// Rates, for the crate netem-trace
+    Json,
+}
+
+/// The characters of a picture in a terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Picture {
+    /// Unicode blocks
+    Unicode,
+    /// ASCII
+    Ascii,
+    /// No picture
+    None,
+}
+
+/// Reads a model by its name.
+fn model() -> impl TypedValueParser<Value = Model> {
+    PossibleValuesParser::new(Model::ALL.map(Model::name)).try_map(|name| Model::parse(&name))
 }
 
 /// Options of `l4s run`.

@@ -36,6 +36,7 @@ mod scratch;
 mod shell;
 mod show;
 mod table;
+mod trace;
 mod unsupported;
 mod validate;
 #[cfg(target_os = "linux")]
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         Command::Paper(options) => paper::paper(&options),
         Command::Aqm { kind, profile } => catalog::aqm(kind.as_deref(), profile.as_deref()),
         Command::Cc { kind } => catalog::cc(kind.as_deref()),
+        Command::Trace { command, show, to } => trace::trace(command, &show, &to),
         Command::Report { folders, out, open } => report::report(&folders, out.as_deref(), open),
         Command::Compare { before, after, out } => {
             compare::compare(&before, &after, out.as_deref())

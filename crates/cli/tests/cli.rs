@@ -429,6 +429,7 @@ fn what_there_is_can_be_listed() {
     for (page, text) in [
         ("l4s.1", "DualPI2, TCP Prague"),
         ("l4s-run.1", "KEY=VALUE"),
+        ("l4s-trace-make.1", "starlink"),
         ("l4s-vm.1", "make vm"),
     ] {
         let page = std::fs::read_to_string(folder.path().join("pages").join(page)).unwrap();
