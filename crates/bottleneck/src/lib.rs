@@ -8,6 +8,7 @@
 //! The other common parts of all substrates are here too: random streams by name, and the
 //! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, the
 //! [`Datagrams`] that its `[[udp]]` send, and the processing time of hosts ([`host_jitter`]).
+//! [`Stretches`] are the imperfect ones of its `[[path]]`.
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]
@@ -26,6 +27,8 @@ mod random;
 mod route;
 mod shaper;
 mod steps;
+mod stretch;
+mod stretches;
 
 pub use apps::{AppFlow, Frames, app_flows};
 pub use datagrams::Datagrams;
@@ -35,6 +38,8 @@ pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};
 pub use route::{Next, Route, RouteLink};
 pub use shaper::Shaper;
+pub use stretch::{Passage, Stretch};
+pub use stretches::{Stretches, Traveller, Wayside};
 
 use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
 use l4s_model::Link;

@@ -169,6 +169,13 @@ impl LabPlan {
             ));
         }
         one_router(scenario, options)?;
+        if let Some(path) = scenario.paths.first() {
+            return Err(OsError::Unsupported(format!(
+                "only the simulator has imperfect paths: found `[[path]]` `{}`, expected none; \
+                 `--on sim` has it",
+                path.name
+            )));
+        }
         if !options.cables && scenario.kernel.qdisc == QdiscOf::Bpf {
             return Err(OsError::Unsupported(
                 "no discipline of a kernel is in this: found `kernel.qdisc = \"bpf\"`, expected \

@@ -42,13 +42,18 @@ pub const SPEED: std::ops::RangeInclusive<f64> = 0.01..=10.0;
 /// # Errors
 /// It is, and which key makes it so.
 pub fn check(scenario: &Scenario) -> Result<(), Fault> {
-    let Scenario { groups, udp, web, apps, hops, changes, .. } = scenario;
+    let Scenario { groups, udp, web, apps, hops, paths, changes, .. } = scenario;
     let long = groups.iter().map(|group| group.starts.len() as u64).sum::<u64>();
     let flows = apps.iter().map(|app| app.flows).fold(long, u64::saturating_add);
     most("flows", "flows of groups and applications", flows, FLOWS)?;
     most("group", "groups and UDP sources", scenario.roster().sources(), SOURCES)?;
-    let tables =
-        [("web", web.len()), ("app", apps.len()), ("hop", hops.len()), ("at", changes.len())];
+    let tables = [
+        ("web", web.len()),
+        ("app", apps.len()),
+        ("hop", hops.len()),
+        ("path", paths.len()),
+        ("at", changes.len()),
+    ];
     for (list, tables) in tables {
         most(list, &format!("`[[{list}]]`"), tables, SOURCES)?;
     }

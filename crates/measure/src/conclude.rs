@@ -81,6 +81,7 @@ pub(crate) fn conclude(measured: Measured<'_>) -> RunRecord {
         },
         queues: measured.queues.iter().map(|&q| queue(measured.cells, q)).collect(),
         hops: links,
+        paths: measured.paths,
         completion: completions(scenario, measured.flows),
         ratios: ratios(&groups[..scenario.groups.len()]),
         groups,

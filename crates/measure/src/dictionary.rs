@@ -252,6 +252,7 @@ fn walk(columns: &mut Vec<Column>, place: &Place, parts: &[Part]) {
             (true, "queues") => "queue_{name}".to_owned(),
             (true, "groups") => "group_{name}".to_owned(),
             (true, "hops") => "hop_{name}".to_owned(),
+            (true, "paths") => "path_{name}".to_owned(),
             (true, "completion") => "completion_{group}_{from}_{to}".to_owned(),
             (true, "ratios") => "ratio".to_owned(),
             (true, _) => quantity.to_owned(),

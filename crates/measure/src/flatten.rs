@@ -17,6 +17,7 @@ pub(crate) fn flatten(summary: Map<String, Value>) -> Map<String, Value> {
             ("queues", Value::Array(queues)) => row.named("queue", queues),
             ("groups", Value::Array(groups)) => row.named("group", groups),
             ("hops", Value::Array(hops)) => row.named("hop", hops),
+            ("paths", Value::Array(paths)) => row.named("path", paths),
             ("completion", Value::Array(bins)) => bins.into_iter().for_each(|bin| row.bin(bin)),
             ("ratios", value) => row.descend("ratio".to_owned(), "", value),
             (_, value) => row.descend(key, "", value),

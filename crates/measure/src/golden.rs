@@ -37,6 +37,11 @@ fn write_run(text: &mut String, run: usize, summary: &Summary) -> std::fmt::Resu
         writeln!(text, "hop     {}  links {}  used_ppm {used}", hop.name, hop.links)?;
         write_queues(text, &hop.queues)?;
     }
+    for path in &summary.paths {
+        write!(text, "path    {}  packets {}  lost {}", path.name, path.packets, path.lost)?;
+        write!(text, "  corrupted {}  duplicated {}", path.corrupted, path.duplicated)?;
+        writeln!(text, "  held_back {}  mangled {}", path.held_back, path.mangled)?;
+    }
     line(
         text,
         [

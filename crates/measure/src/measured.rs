@@ -5,12 +5,12 @@ use l4s_model::{Direction, Scenario};
 use l4s_units::Bytes;
 use serde_json::{Map, Value};
 
-use crate::EngineSummary;
 use crate::counts::Cells;
 use crate::flows::Flows;
 use crate::frames::Frames;
 use crate::rates::Rates;
 use crate::record::SeriesRow;
+use crate::{EngineSummary, PathSummary};
 
 /// The origin of a record.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -37,6 +37,7 @@ pub(crate) struct Measured<'a> {
     pub hops: &'a [HopCells],
     /// Of the uplink, if there is one.
     pub uplink: Option<&'a HopCells>,
+    pub paths: Vec<PathSummary>,
     pub flows: &'a Flows,
     pub rates: &'a Rates,
     /// Per group, in bytes.

@@ -6,11 +6,10 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_model::{Change, Direction, FlowId, Scenario, SourceId};
+use l4s_model::{Change, Direction, FlowId, PathEvent, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Bytes, Duration, Time};
 
-use crate::EngineSummary;
 use crate::conclude::conclude;
 use crate::counts::Cells;
 use crate::flows::Flows;
@@ -19,6 +18,7 @@ use crate::measured::{HopCells, Measured, Origin, Samples, Straddling, queues_of
 use crate::rates::Rates;
 use crate::record::RunRecord;
 use crate::series::{Rows, Series};
+use crate::{EngineSummary, PathSummary};
 
 /// Measures one run.
 ///
@@ -35,6 +35,8 @@ pub struct Recorder {
     /// Per hop.
     hops: Vec<HopCells>,
     uplink: Option<Uplink>,
+    /// Per path, since the end of the warm-up.
+    paths: Vec<PathSummary>,
     flows: Flows,
     rates: Rates,
     /// Bytes that clients passed on since the end of the warm-up, per group.
@@ -76,6 +78,7 @@ impl Recorder {
             straddling: Straddling::default(),
             hops: scenario.hops.iter().map(|hop| HopCells::new(&hop.aqm, 1)).collect(),
             uplink: Uplink::of(scenario, groups),
+            paths: scenario.paths.iter().map(|path| PathSummary::new(&path.name)).collect(),
             flows: Flows::with_capacity(roster.flows()),
             rates: Rates::new(scenario, groups),
             goodput: vec![0; groups],
@@ -119,6 +122,7 @@ impl Recorder {
             straddling: self.straddling,
             hops: &self.hops,
             uplink: self.uplink.as_ref().map(|uplink| &uplink.of),
+            paths: self.paths,
             flows: &self.flows,
             rates: &self.rates,
             goodput: &self.goodput,
@@ -218,6 +222,13 @@ impl<P: Traced> Observer<P> for Recorder {
                 let length = packet.ip_length().get();
                 cells.forwarded(group, queue, length, packet.newly_marked(), sojourn);
             }
+        }
+    }
+
+    fn at_path(&mut self, path: u16, _: SourceId, what: PathEvent, now: Time) {
+        self.clock(now);
+        if self.is_measured(now) {
+            self.paths[usize::from(path)].count(what);
         }
     }
 

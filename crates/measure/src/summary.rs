@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use l4s_cc::classic_ecn::Verdict;
+use l4s_model::PathEvent;
 use l4s_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,9 @@ measures! {
         /// Per `[[hop]]`; absent where there are none. All else is of the bottleneck.
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         pub hops: Vec<HopSummary> => "" Part,
+        /// Per `[[path]]`; absent where there are none.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        pub paths: Vec<PathSummary> => "" Part,
         /// Per group, then per UDP source.
         pub groups: Vec<GroupSummary> => "" Part,
         /// Completion times of sized flows and downloads, by size.
@@ -133,6 +137,48 @@ measures! {
         pub utilization: Option<f64> => "fraction" Warm,
         /// Per queue that the discipline has.
         pub queues: Vec<QueueSummary> => "" Part,
+    }
+}
+
+measures! {
+    /// An imperfect stretch of the way. A packet counts when it comes to the stretch. A loss here is
+    /// in no other count of drops.
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+    pub struct PathSummary {
+        /// Its name.
+        pub name: String => "" Run,
+        /// Packets that came, without duplicates of this stretch.
+        pub packets: u64 => "packets" Warm,
+        /// Packets lost.
+        pub lost: u64 => "packets" Warm,
+        /// Packets with a bit error, which their receivers drop.
+        pub corrupted: u64 => "packets" Warm,
+        /// Packets that came out twice.
+        pub duplicated: u64 => "packets" Warm,
+        /// Packets that were held back by `reorder`.
+        pub held_back: u64 => "packets" Warm,
+        /// Packets whose ECN field or feedback of AccECN was changed.
+        pub mangled: u64 => "packets" Warm,
+    }
+}
+
+impl PathSummary {
+    pub(crate) fn new(name: &str) -> PathSummary {
+        let [packets, lost, corrupted, duplicated, held_back, mangled] = [0; 6];
+        let name = name.to_owned();
+        PathSummary { name, packets, lost, corrupted, duplicated, held_back, mangled }
+    }
+
+    pub(crate) fn count(&mut self, what: PathEvent) {
+        let counter = match what {
+            PathEvent::Arrived => &mut self.packets,
+            PathEvent::Lost => &mut self.lost,
+            PathEvent::Corrupted => &mut self.corrupted,
+            PathEvent::Duplicated => &mut self.duplicated,
+            PathEvent::HeldBack => &mut self.held_back,
+            PathEvent::Mangled => &mut self.mangled,
+        };
+        *counter += 1;
     }
 }
 

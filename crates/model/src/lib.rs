@@ -14,6 +14,7 @@ mod course;
 mod group;
 mod link;
 mod negotiation;
+mod path;
 mod program;
 mod roster;
 mod scenario;
@@ -27,6 +28,7 @@ pub use group::{
 };
 pub use link::{Buffer, Capacity, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};
+pub use path::{AccEcnMangling, Distribution, EcnMangling, Jitter, Loss, Path, PathEvent, Reorder};
 pub use program::{Command, Program, Ready, Signal};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};

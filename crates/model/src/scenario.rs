@@ -3,7 +3,7 @@
 use l4s_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::{App, Change, Direction, Group, Hop, Link, Program, Udp, Uplink, Web};
+use crate::{App, Change, Direction, Group, Hop, Link, Path, Program, Udp, Uplink, Web};
 
 /// One run: which flows meet at which bottleneck, for how long.
 ///
@@ -46,6 +46,8 @@ pub struct Scenario {
     /// Further links with queues of their own, before or behind the bottleneck. Those on one side
     /// are passed in this order.
     pub hops: Vec<Hop>,
+    /// Stretches of the way that are not perfect. Those of one direction and side are passed in this order.
+    pub paths: Vec<Path>,
     /// Flows that behave alike.
     pub groups: Vec<Group>,
     /// Unresponsive sources.
@@ -119,6 +121,7 @@ impl Scenario {
             aqm,
             uplink: None,
             hops: Vec::new(),
+            paths: Vec::new(),
             groups: Vec::new(),
             udp: Vec::new(),
             web: Vec::new(),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Link;
 
-/// The way along which a source sends its data.
+/// A direction: of the data of a source, or of the packets that an imperfect stretch has.
 ///
 /// The connection of a group that sends up is the mirror image of one that sends down: its servers are in the
 /// clients' place, and its clients in the servers'.

@@ -2,7 +2,7 @@
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_model::{FlowId, Scenario, SourceId};
+use l4s_model::{FlowId, PathEvent, Scenario, SourceId};
 use l4s_units::{Bytes, Duration, Probability, Time};
 
 use crate::{OnWire, Traced};
@@ -215,6 +215,9 @@ pub trait Observer<P: Traced> {
     /// Something became of a packet at a link of this hop, counted from 0 in the order of the
     /// scenario.
     fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {}
+    /// Something happened to a packet of a source on an imperfect stretch, counted from 0 in the order of
+    /// the `[[path]]` of the scenario.
+    fn at_path(&mut self, path: u16, source: SourceId, what: PathEvent, now: Time) {}
     /// The run is over. `before` are the bytes that left a link (of a hop, or the bottleneck) during the
     /// warm-up and were transmitted after it; `after` those that left it and would be transmitted
     /// after the end of the run.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
-use l4s_model::{FlowId, Scenario, SourceId};
+use l4s_model::{FlowId, PathEvent, Scenario, SourceId};
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, OnWire, Traced};
@@ -22,6 +22,7 @@ macro_rules! pass_on {
             dropped(packet: &P, queue: Queue, cause: DropCause, now: Time);
             answered(packet: &dyn OnWire, now: Time);
             at_hop(hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time);
+            at_path(path: u16, source: SourceId, what: PathEvent, now: Time);
             straddled(hop: Option<u16>, before: Bytes, after: Bytes);
             opened(flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time);
             closed(flow: FlowId, now: Time);

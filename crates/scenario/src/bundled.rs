@@ -65,6 +65,7 @@ bundled! {
     "fallback-alone",
     "rrul",
     "two-bottlenecks",
+    "imperfect-path",
     "core",
     "campus",
     "data-centre",

@@ -3,8 +3,8 @@
 use crate::Plan;
 use crate::field::Field;
 use crate::schema::{
-    APP, ASSERT, AppDraft, AssertDraft, GROUP, HEAD, HOP, Head, HopDraft, KERNEL, LINK, PROGRAM,
-    ProgramDraft, UDP, WEB, uplink_fields,
+    APP, ASSERT, AppDraft, AssertDraft, GROUP, HEAD, HOP, Head, HopDraft, KERNEL, LINK, PATH,
+    PROGRAM, PathDraft, ProgramDraft, UDP, WEB, uplink_fields,
 };
 use crate::show::{draft, web_draft};
 use crate::tree::Item;
@@ -94,6 +94,7 @@ pub fn keys() -> Vec<Keys> {
         of("[[program]]", PROGRAM, program),
         of("[[udp]]", UDP, scenario.udp[0].clone()),
         of("[[hop]]", HOP, HopDraft::of(&scenario.hops[0], scenario)),
+        of("[[path]]", PATH, PathDraft::unset()),
         of("[[assert]]", ASSERT, AssertDraft::of(&point.asserts[0])),
         of("[kernel]", KERNEL, scenario.kernel),
     ]

@@ -1,6 +1,6 @@
 //! A file and the command line's settings, unfolded into runs.
 
-use l4s_model::Scenario;
+use l4s_model::{Loss, Path, Scenario};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -262,7 +262,7 @@ impl Template {
 impl Point {
     /// The memory that it takes, nearly.
     fn bytes(&self) -> usize {
-        let Scenario { groups, udp, web, apps, hops, changes, .. } = &self.scenario;
+        let Scenario { groups, udp, web, apps, hops, paths, changes, .. } = &self.scenario;
         let text = |pairs: &[(String, String)]| {
             pairs.iter().map(|(key, value)| key.len() + value.len() + 48).sum::<usize>()
         };
@@ -276,6 +276,7 @@ impl Point {
             + size_of_val(&apps[..])
             + size_of_val(&hops[..])
             + hops.iter().map(|hop| 8 * hop.sources.len()).sum::<usize>()
+            + paths.iter().map(path_bytes).sum::<usize>()
             + size_of_val(&changes[..])
             + changes.iter().map(|change| size_of_val(&change.rtts[..])).sum::<usize>()
     }
@@ -520,6 +521,15 @@ impl Spent<'_> {
         }
         left.map(|left| self.left = left).is_some()
     }
+}
+
+/// The memory that a path takes, nearly.
+fn path_bytes(path: &Path) -> usize {
+    let numbers = match &path.loss {
+        Loss::Packets(numbers) => numbers.len(),
+        _ => 0,
+    };
+    size_of::<Path>() + path.name.len() + 8 * (path.sources.len() + numbers)
 }
 
 fn flows(scenario: &Scenario) -> usize {

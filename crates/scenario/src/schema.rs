@@ -7,6 +7,7 @@ mod group;
 mod hop;
 mod kernel;
 mod link;
+mod path;
 mod program;
 mod udp;
 mod uplink;
@@ -24,6 +25,7 @@ pub(crate) use group::{GROUP, GroupDraft, Start};
 pub(crate) use hop::{HOP, HopDraft};
 pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, set_limit};
+pub(crate) use path::{PATH, PathDraft};
 pub(crate) use program::{PROGRAM, ProgramDraft};
 pub(crate) use udp::UDP;
 pub(crate) use uplink::uplink_fields;
@@ -38,7 +40,8 @@ use crate::tree::{self, Node, Table, text};
 const SHORTEST: Duration = Duration::from_millis(1);
 /// The most TCP flows in one run.
 const MOST_FLOWS: u64 = 100_000;
-/// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]` and `[[hop]]`.
+/// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]`,
+/// `[[hop]]` and `[[path]]`.
 const MOST_SOURCES: usize = 1000;
 
 /// The top of a scenario.
@@ -99,8 +102,8 @@ pub(crate) const HEAD: &[Field<Head>] = &[
 
 /// Tables of the top, apart from [`HEAD`].
 pub(crate) const TABLES: &[&str] = &[
-    "link", "aqm", "uplink", "group", "web", "app", "program", "udp", "hop", "at", "assert",
-    "kernel", "sweep",
+    "link", "aqm", "uplink", "group", "web", "app", "program", "udp", "hop", "path", "at",
+    "assert", "kernel", "sweep",
 ];
 
 /// The name of a group or source: part of keys such as `group.A.rtt`.
@@ -196,6 +199,7 @@ pub(crate) fn scenario(
     let programs = program::programs(root, end, &groups, &names, gathered);
     let web_is_right = gathered.count() == before_web;
     let hops = hop::hops(root, &groups, &udp, &web, &names, gathered);
+    let paths = path::paths(root, &groups, &udp, &names, gathered);
     let changes = at::changes(root, end, link.as_ref(), &udp, &names, gathered);
     if let Some((_, limit)) = &aqm {
         let table = root.get("aqm").and_then(Node::table);
@@ -231,6 +235,7 @@ pub(crate) fn scenario(
         aqm,
         uplink,
         hops,
+        paths,
         groups: groups.into_iter().map(|(group, _)| group).collect(),
         udp: udp.into_iter().map(|(udp, _)| udp).collect(),
         web,
@@ -345,6 +350,7 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
         ("program", PROGRAM.iter().map(|f| f.name).collect()),
         ("udp", UDP.iter().map(|f| f.name).collect()),
         ("hop", HOP.iter().map(|f| f.name).chain(["aqm"]).collect()),
+        ("path", PATH.iter().map(|f| f.name).collect()),
     ];
     for (list, fields) in fields {
         let mut names = source_names(root, list);
@@ -374,7 +380,7 @@ pub(crate) fn naming_key(list: &str) -> &'static str {
     if is_of_group(list) { "group" } else { "name" }
 }
 
-/// The names of the groups, UDP sources or further links of `root`, or of the groups that have
+/// The names of the groups, UDP sources, further links or paths of `root`, or of the groups that have
 /// downloads or applications.
 pub(crate) fn source_names<'a>(root: &'a Table, list: &str) -> Vec<&'a str> {
     let nodes = root.get(list).and_then(Node::list).unwrap_or_default();

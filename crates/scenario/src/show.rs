@@ -9,7 +9,7 @@ use l4s_units::{Duration, Time};
 use crate::field::Field;
 use crate::schema::{
     APP, ASSERT, AppDraft, AssertDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK,
-    PROGRAM, ProgramDraft, Start, UDP, WEB, WebDraft, set_limit, uplink_fields,
+    PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WebDraft, set_limit, uplink_fields,
 };
 use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
@@ -83,6 +83,10 @@ impl Shown {
             out.fields(HOP, &HopDraft::of(hop, scenario));
             out.inner("aqm");
             out.aqm(&hop.aqm, &hop.link);
+        }
+        for path in &scenario.paths {
+            out.next_of("path");
+            out.fields(PATH, &PathDraft::of(path, scenario));
         }
         for change in &scenario.changes {
             out.change(scenario, change);

@@ -97,7 +97,10 @@ impl Setting {
                 })
             }
             // All of them at once, so that a case can have its own.
-            [list @ ("uplink" | "web" | "app" | "program" | "udp" | "hop" | "at" | "assert")] => {
+            [
+                list @ ("uplink" | "web" | "app" | "program" | "udp" | "hop" | "path" | "at"
+                | "assert"),
+            ] => {
                 root.set(entry(list));
                 true
             }
@@ -111,9 +114,11 @@ impl Setting {
                 }
                 found
             }
-            [list @ ("group" | "web" | "app" | "program" | "udp" | "hop"), name, key @ ..]
-                if (1..=2).contains(&key.len()) =>
-            {
+            [
+                list @ ("group" | "web" | "app" | "program" | "udp" | "hop" | "path"),
+                name,
+                key @ ..,
+            ] if (1..=2).contains(&key.len()) => {
                 let mut found = false;
                 for table in sources_mut(root, list, name) {
                     found = true;
@@ -153,13 +158,19 @@ impl Setting {
                 };
                 (message, None)
             }
-            [list @ ("group" | "web" | "app" | "program" | "udp" | "hop"), name, _, ..] => {
+            [
+                list @ ("group" | "web" | "app" | "program" | "udp" | "hop" | "path"),
+                name,
+                _,
+                ..,
+            ] => {
                 let names = source_names(root, list);
                 let what = match *list {
                     "group" => "group",
                     "web" => "`[[web]]` of group",
                     "app" => "`[[app]]` of group",
                     "hop" => "hop",
+                    "path" => "path",
                     "program" => "program",
                     _ => "UDP source",
                 };
@@ -407,11 +418,12 @@ fn flatten(
     }
 }
 
-/// Whether a table in a case is a value: a discipline or congestion control as a whole, a start or
-/// a size, unless dotted keys set parts of it.
+/// Whether a table in a case is a value: a discipline or congestion control as a whole, a start,
+/// a size, or an imperfection of a path, unless dotted keys set parts of it.
 fn is_whole(path: &str, table: &Table) -> bool {
     let last = path.rsplit('.').next();
-    !table.dotted && matches!(last, Some("aqm" | "cc" | "start" | "size"))
+    !table.dotted
+        && matches!(last, Some("aqm" | "cc" | "start" | "size" | "loss" | "jitter" | "reorder"))
 }
 
 /// Lets the command line pin axes. Returns the settings that are left for the end of every run.

@@ -80,7 +80,7 @@ refuses! {
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
          `seed`, `host_jitter`, `link`, `aqm`, `uplink`, `group`, `web`, `app`, `program`, `udp`, `hop`, \
-         `at`, `assert`, `kernel` or `sweep`; did you mean `aqm`?";
+         `path`, `at`, `assert`, `kernel` or `sweep`; did you mean `aqm`?";
     an_ip_that_is_not: "[aqm]" => "[kernel]\nip = 5\n[aqm]",
         "s.toml:10:6: `kernel.ip`: found 5, expected 4 or 6";
     a_discipline_of_nobody: "[aqm]" => "[kernel]\nqdisc = \"bfp\"\n[aqm]",
@@ -317,6 +317,10 @@ refuses_more! {
     an_unknown_discipline_of_the_uplink: "[uplink]\nrate = \"1mbit\"\naqm = \"fifa\"",
         "s.toml:11:7: `uplink.aqm`: found \"fifa\", expected one of `dualpi2`, `curvy-red`, `pi2`, \
          `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"fifo\"?";
+    a_path_of_a_group_that_sends_up:
+        "[uplink]\nrate = \"1mbit\"\n[[udp]]\nname = \"U\"\ndirection = \"up\"\nrate = \"1mbit\"\n\
+         [[path]]\nname = \"p\"\ngroups = [\"U\"]\nloss = 0.1",
+        "s.toml:17:10: `path.groups`: `U` sends up, expected sources that send down";
     a_hop_with_the_name_of_the_uplink: "[[hop]]\nname = \"uplink\"\nrate = \"1mbit\"",
         "s.toml:10:8: `hop.name`: `uplink` is the name of the way up in results; choose another name";
     a_program_in_a_group_that_sends_up:
@@ -345,6 +349,64 @@ refuses_more! {
     a_hop_of_one_name: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\ngroups = \"A\"",
         "s.toml:12:10: `hop.groups`: found \"A\", expected a list of names of groups or UDP \
          sources, such as [\"A\"]";
+    a_path_without_a_name: "[[path]]\nloss = 0.1",
+        "s.toml:9:1: `path.name` is missing: the name of the stretch in results, and of its random \
+         streams";
+    a_perfect_path: "[[path]]\nname = \"P\"\nplace = \"before\"",
+        "s.toml:9:1: `path`: nothing is imperfect; add `loss`, `jitter`, `reorder`, `duplicate`, \
+         `corrupt`, `ecn` or `accecn`";
+    a_misspelt_imperfection: "[[path]]\nname = \"P\"\nlos = 0.1",
+        "s.toml:11:1: `path.los`: unknown key, expected `name`, `direction`, `place`, `groups`, \
+         `loss`, `jitter`, `reorder`, `duplicate`, `corrupt`, `ecn` or `accecn`; did you mean `loss`?";
+    a_path_that_loses_everything: "[[path]]\nname = \"P\"\nloss = 1.0",
+        "s.toml:11:8: `path.loss`: found 1.0, expected a chance such as 0.01, from 0 to below 1, \
+         bursts such as { to_bad = 0.001, to_good = 0.1, in_bad = 1.0, in_good = 0.0 }, or numbers of \
+         packets such as [10, 11]";
+    a_loss_that_is_no_number: "[[path]]\nname = \"P\"\nduplicate = nan",
+        "s.toml:11:13: `path.duplicate`: found nan, expected a chance such as 0.01, from 0 to below 1";
+    a_negative_chance: "[[path]]\nname = \"P\"\ncorrupt = -0.1",
+        "s.toml:11:11: `path.corrupt`: found -0.1, expected a chance such as 0.01, from 0 to below 1";
+    bursts_without_an_end: "[[path]]\nname = \"P\"\nloss = { to_bad = 0.1, to_good = 0 }",
+        "s.toml:11:8: `path.loss`: found a table, expected a chance such as 0.01, from 0 to below 1, \
+         bursts such as { to_bad = 0.001, to_good = 0.1, in_bad = 1.0, in_good = 0.0 }, or numbers of \
+         packets such as [10, 11]; `to_good` is a chance above 0, up to 1";
+    misspelt_bursts: "[[path]]\nname = \"P\"\nloss = { to_bad = 0.1, to_god = 0.1 }",
+        "s.toml:11:8: `path.loss`: found a table, expected a chance such as 0.01, from 0 to below 1, \
+         bursts such as { to_bad = 0.001, to_good = 0.1, in_bad = 1.0, in_good = 0.0 }, or numbers of \
+         packets such as [10, 11]; did you mean `to_good`?";
+    the_loss_of_packet_zero: "[[path]]\nname = \"P\"\nloss = [0, 1]",
+        "s.toml:11:8: `path.loss`: found [0, 1], expected a chance such as 0.01, from 0 to below 1, \
+         bursts such as { to_bad = 0.001, to_good = 0.1, in_bad = 1.0, in_good = 0.0 }, or numbers of \
+         packets such as [10, 11]; the first packet has number 1";
+    a_negative_jitter: "[[path]]\nname = \"P\"\njitter = \"-1ms\"",
+        "s.toml:11:10: `path.jitter`: found \"-1ms\", expected a time from 0s to 2s, such as \"2ms\", or \
+         { mean = \"1ms\", distribution = \"exponential\" }";
+    a_jitter_of_a_misspelt_distribution:
+        "[[path]]\nname = \"P\"\njitter = { mean = \"1ms\", distribution = \"exponental\" }",
+        "s.toml:11:10: `path.jitter`: found a table, expected a time from 0s to 2s, such as \"2ms\", or \
+         { mean = \"1ms\", distribution = \"exponential\" }; did you mean \"exponential\"?";
+    a_normal_jitter_without_a_deviation:
+        "[[path]]\nname = \"P\"\njitter = { mean = \"1ms\", distribution = \"normal\" }",
+        "s.toml:11:10: `path.jitter`: found a table, expected a time from 0s to 2s, such as \"2ms\", or \
+         { mean = \"1ms\", distribution = \"exponential\" }; \"normal\" needs the standard deviation, \
+         such as deviation = \"1ms\"";
+    a_reordering_without_a_time: "[[path]]\nname = \"P\"\nreorder = { chance = 0.1 }",
+        "s.toml:11:11: `path.reorder`: found a table, expected { chance = 0.01, by = \"5ms\" }, a \
+         chance from 0 to below 1 and a time up to 1s";
+    a_misspelt_bleach: "[[path]]\nname = \"P\"\necn = \"blech\"",
+        "s.toml:11:7: `path.ecn`: found \"blech\", expected one of \"pass\", \"bleach\", \
+         \"ect1-to-ect0\", \"ect0-to-ect1\", \"ce-to-ect0\", \"ce-to-ect1\", \"ect-to-ce\"; did you mean \
+         \"bleach\"?";
+    a_path_of_an_unknown_group: "[[path]]\nname = \"P\"\nloss = 0.1\ngroups = [\"A\", \"b\"]",
+        "s.toml:12:16: `path.groups`: there is no group or UDP source `b`, expected `A` or `B`; did \
+         you mean `B`?";
+    two_paths_of_one_name:
+        "[[path]]\nname = \"P\"\nloss = 0.1\n[[path]]\nname = \"P\"\nloss = 0.1",
+        "s.toml:13:8: two `[[path]]` are called `P`; give each its own name";
+    a_udp_source_that_sends_up: "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n\
+                                 [[path]]\nname = \"P\"\nloss = 0.1\ndirection = \"up\"\ngroups = [\"U\"]",
+        "s.toml:16:10: `path.groups`: the UDP source `U` sends down only; direction = \"down\", or name \
+         groups";
     an_unknown_discipline_of_a_hop: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\naqm = \"codle\"",
         "s.toml:12:7: `hop.aqm`: found \"codle\", expected one of {kinds}; \
          did you mean \"codel\"?";
@@ -641,6 +703,21 @@ fn a_set_points_at_its_own_text() {
         "s.toml:3:12: `warmup`: 15s leave nothing of the duration of 10s to measure; a warmup \
          shorter than the duration; without `warmup` it is a quarter of it"
     );
+}
+
+#[test]
+fn a_path_that_is_not_there_cannot_be_set() {
+    let path = "[[path]]\nname = \"wifi\"\nloss = 0.1\n";
+    assert_eq!(
+        refused_text(&format!("{GOOD}{path}"), &["path.wify.loss=0.2"]),
+        "--set:1:1: `path.wify.loss`: no path `wify`, expected `wifi`; did you mean `wifi`?"
+    );
+    assert_eq!(
+        refused_text(GOOD, &["path.wifi.loss=0.2"]),
+        "--set:1:1: `path.wifi.loss`: there is no path"
+    );
+    let faults = refused_text(&format!("{GOOD}{path}"), &["path.wifi.los=0.2"]);
+    assert!(faults.contains("`path.los`: unknown key"), "{faults}");
 }
 
 #[test]

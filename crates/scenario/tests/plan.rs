@@ -1,6 +1,9 @@
 //! The runs of a plan, and that a printed scenario is read back unchanged.
 
-use l4s_model::{App, Buffer, Change, EcnMode, Hold, Per, Side, Sizes, Web};
+use l4s_model::{
+    AccEcnMangling, App, Buffer, Change, Direction, Distribution, EcnMangling, EcnMode, Hold,
+    Jitter, Loss, Path, Per, Reorder, Side, Sizes, Web,
+};
 use l4s_scenario::{Plan, bundled, show};
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
 use proptest::prelude::*;
@@ -316,6 +319,50 @@ fn a_sweep_reaches_hops_by_name() {
 }
 
 #[test]
+fn paths_are_read() {
+    let paths = "[[path]]\nname = \"wifi\"\nloss = { to_bad = 0.001, to_good = 1 }\njitter = \"2ms\"\n\
+                 groups = [\"U\", \"A\"]\n\
+                 [[path]]\nname = \"up\"\ndirection = \"up\"\nplace = \"before\"\nloss = [9, 2, 9]\n\
+                 jitter = { mean = \"1ms\", distribution = \"normal\", deviation = \"300us\" }\n\
+                 reorder = { chance = 0.5, by = \"5ms\" }\nduplicate = 0.25\ncorrupt = 0\n\
+                 ecn = \"bleach\"\naccecn = \"strip\"\n";
+    let plan = plan(paths, &[]);
+    let [wifi, up] = &plan.points[0].scenario.paths[..] else { panic!("two paths") };
+    let loss = Loss::GilbertElliott { to_bad: 0.001, to_good: 1.0, in_bad: 1.0, in_good: 0.0 };
+    let jitter = Jitter::uniform(Duration::from_millis(2));
+    let expected = Path { loss, jitter, ..Path::new("wifi", Direction::Down, vec![0, 2]) };
+    assert_eq!(*wifi, expected);
+    let distribution = Distribution::Normal(Duration::from_micros(300));
+    let expected = Path {
+        side: Side::Before,
+        loss: Loss::Packets(vec![2, 9]),
+        jitter: Jitter { mean: Duration::from_millis(1), distribution, reordering: false },
+        reorder: Reorder { chance: 0.5, by: Duration::from_millis(5) },
+        duplicate: 0.25,
+        ecn: EcnMangling::Bleach,
+        accecn: AccEcnMangling::Strip,
+        // UDP sources do not send up.
+        ..Path::new("up", Direction::Up, vec![0, 1])
+    };
+    assert_eq!(*up, expected);
+}
+
+#[test]
+fn a_sweep_reaches_paths_by_name() {
+    let sweep = "[[path]]\nname = \"wifi\"\nloss = 0.0\n\
+                 [sweep]\npath.wifi.duplicate = [0.0, 0.5]\n\
+                 [[sweep.case]]\nlabel = \"bursts\"\n\
+                 path.wifi.loss = { to_bad = 0.01, to_good = 0.1 }\n\
+                 [[sweep.case]]\nlabel = \"some\"\npath.wifi.loss = [1, 2]";
+    let plan = plan(sweep, &["path.*.jitter=3ms"]);
+    let of = |i: usize| &plan.points[i].scenario.paths[0];
+    assert!(matches!(of(0).loss, Loss::GilbertElliott { in_bad: 1.0, .. }));
+    assert_eq!((&of(3).loss, of(3).duplicate), (&Loss::Packets(vec![1, 2]), 0.5));
+    assert_eq!(of(0).jitter, Jitter::uniform(Duration::from_millis(3)));
+    assert_eq!(set_of(&plan)[2], "case=some path.wifi.duplicate=0.0 path.*.jitter=3ms");
+}
+
+#[test]
 fn downloads_and_changes_are_read() {
     let scenario = &plan(MORE, &[]).points[0].scenario;
     let at = |s| Time::ZERO + Duration::from_secs(s);
@@ -563,6 +610,8 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     // Three controls by three kinds of client.
     assert_eq!(runs("peers"), 9);
     assert_eq!(runs("phase"), 2);
+    // A perfect path and seventeen others.
+    assert_eq!(runs("imperfect-path"), 18);
     // Seven rates by two AQMs. Five loads by three AQMs (Fallback appendix D). Eight sizes of a campus by
     // three AQMs by two detectors. Two rates by four RTTs by three bursts by two sets of constants.
     assert_eq!(runs("two-bottlenecks"), 14);

@@ -8,11 +8,12 @@
 use core::fmt;
 
 use l4s_aqm::{Limit, MTU};
-use l4s_bottleneck::{Frames, RouteLink, skb_memory};
-use l4s_model::{App, Group, Scenario, Sizes, Web};
+use l4s_bottleneck::{Frames, RouteLink, Stretch, skb_memory};
+use l4s_model::{App, Group, Path, Scenario, Sizes, Udp, Web};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
 use crate::connections::Flow;
+use crate::imperfect::Climber;
 use crate::packet::{HEADER, Packet, Return};
 
 /// The smallest packet of TCP on a link: IP and TCP header, a byte, and Ethernet.
@@ -100,7 +101,7 @@ impl Cost {
     /// Of a run of this scenario, with at most this number of downloads under way at a time, if it
     /// is known.
     pub fn of(scenario: &Scenario, most_downloads: Option<u64>) -> Cost {
-        let Scenario { groups, udp, web, apps, hops, changes, .. } = scenario;
+        let Scenario { groups, udp, web, apps, hops, paths, changes, .. } = scenario;
         let traffic = Traffic::of(scenario, most_downloads);
         let (mut terms, waiting) = links(scenario, &traffic);
         terms.extend(connections(scenario, &traffic));
@@ -108,7 +109,9 @@ impl Cost {
         let remembered =
             Term::new([(RECOVERY, "times"), (capacity(segments), "segments")], SEGMENT);
         let lists = [groups.len(), udp.len(), web.len(), apps.len(), hops.len(), changes.len()];
-        terms.push(Term::new([(lists.iter().sum::<usize>() as u64, "entries")], ENTRY));
+        let entries = lists.iter().sum::<usize>() + paths.len();
+        terms.push(Term::new([(entries as u64, "entries")], ENTRY));
+        terms.extend(stretches(scenario, &traffic, segments));
         terms.push(Term::new([], RUN));
         Cost { terms, remembered }
     }
@@ -178,6 +181,24 @@ fn connections(scenario: &Scenario, traffic: &Traffic) -> [Term; 5] {
     ]
 }
 
+/// Packets on imperfect stretches. Each stretch may hold all that are under way.
+fn stretches(scenario: &Scenario, traffic: &Traffic, segments: u64) -> [Term; 2] {
+    let paths = scenario.paths.len() as u64;
+    let packet = size_of::<(Time, Packet)>().max(size_of::<(Time, Climber)>()) as u64;
+    let datagrams =
+        |udp: &Udp| udp.rate.bytes_in(traffic.imperfect).get() / udp.packet.get().max(1);
+    let datagrams = scenario.udp.iter().map(datagrams).fold(0, u64::saturating_add);
+    let held =
+        segments.saturating_add(datagrams).saturating_add(FEW).saturating_mul(traffic.copies);
+    let held = if paths == 0 { 0 } else { capacity(held) };
+    let sources = scenario.roster().sources() as u64;
+    [
+        // A list that grows is there twice for a moment.
+        Term::new([(paths, "paths"), (held, "packets on them")], packet * 3 / 2),
+        Term::new([(paths, "paths"), (sources, "groups and UDP sources")], 1),
+    ]
+}
+
 /// The queues of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Queues {
@@ -243,11 +264,15 @@ struct Traffic {
     /// connection, and of acknowledgements on their way back.
     under_way: u64,
     returning: u64,
+    /// The longest that all imperfect stretches together take.
+    imperfect: Duration,
+    /// How many packets one packet may become on them.
+    copies: u64,
 }
 
 impl Traffic {
     fn of(scenario: &Scenario, most_downloads: Option<u64>) -> Traffic {
-        let Scenario { groups, udp, web, apps, changes, duration, .. } = scenario;
+        let Scenario { groups, udp, web, apps, paths, changes, duration, .. } = scenario;
         let flows = scenario.roster().flows() - udp.len();
         let rates = changes.iter().filter_map(|change| change.rate);
         let fastest = rates.fold(scenario.link.rate, Rate::max);
@@ -280,7 +305,14 @@ impl Traffic {
         let connections = flows as u64 + downloads;
         let bursts = scenario.hops.iter().map(|hop| hop.link.burst).chain([scenario.link.burst]);
         let bursts = bursts.map(Bytes::get).fold(0, u64::saturating_add) / full;
-        let under_way = in_time(longest).saturating_add(bursts);
+        let imperfect =
+            paths.iter().map(Stretch::<Packet>::longest).fold(Duration::ZERO, |a, b| a + b);
+        let duplicate = |copies: u64, path: &Path| match path.duplicate > 0.0 {
+            true => copies.saturating_mul(2),
+            false => copies,
+        };
+        let copies = paths.iter().fold(1, duplicate);
+        let under_way = in_time(longest + imperfect).saturating_add(bursts).saturating_mul(copies);
         let at_once = connections.saturating_mul(HANDSHAKE);
         Traffic {
             flows,
@@ -289,9 +321,11 @@ impl Traffic {
             small: small(*duration).saturating_add(first),
             fastest,
             sent,
-            arriving: sent.saturating_add(datagrams),
+            arriving: sent.saturating_add(datagrams).saturating_mul(copies),
             under_way,
-            returning: under_way.saturating_add(at_once).min(sent),
+            returning: under_way.saturating_add(at_once).min(sent.saturating_mul(copies)),
+            imperfect,
+            copies,
         }
     }
 

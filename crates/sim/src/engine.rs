@@ -9,9 +9,10 @@
 //! ```
 //!
 //! A `[[hop]]` is another queue and shaper before the bottleneck or behind it, and an `[uplink]` one on the
-//! return path, before its delay ([`Route`]). The connections of a group that sends up are the mirror image:
-//! their servers are on the clients' side, their data passes the uplink, and their acknowledgements the
-//! bottleneck.
+//! return path, before its delay ([`Route`]). A `[[path]]` is an imperfect stretch in front of the former and
+//! behind the latter, or on the return path before the uplink ([`Imperfect`]). The connections of a group that
+//! sends up are the mirror image: their servers are on the clients' side, their data passes the uplink, and
+//! their acknowledgements the bottleneck.
 //!
 //! The extra delay that makes up the base RTT is on the return path, as in DCttH figure 3, and
 //! the return path has no other queue. So only links, the heads of the return lines, timers and scheduled
@@ -30,6 +31,7 @@ use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::connections::{Connections, Flow};
+use crate::imperfect::{Climber, ForwardOfPath, Imperfect, Where};
 use crate::line::Line;
 use crate::mail::Mail;
 use crate::packet::{Message, Owner, Packet, Return, Segment, SynAck};
@@ -98,6 +100,9 @@ pub(crate) struct Engine<O> {
     schedule: Schedule,
     bottleneck: Bottleneck<Packet>,
     hops: Route<Packet>,
+    imperfect: Imperfect,
+    /// Whether there is nothing but the bottleneck on the way down.
+    direct: bool,
     connections: Connections,
     /// Two per connection: the server's, the client's.
     timers: Timers,
@@ -109,7 +114,7 @@ pub(crate) struct Engine<O> {
     writers: Writers,
     /// Packets that a sender hands down at once.
     outbox: Vec<Packet>,
-    /// Messages that clients send into a queue now, and those that wait in queues.
+    /// Messages that clients send now on a way that is not straight, and those that wait in queues.
     answers: VecDeque<(Owner, Message)>,
     mail: Mail,
     kinds: Vec<Kind>,
@@ -150,15 +155,17 @@ impl<O: Observer<Packet>> Engine<O> {
         };
         let sources: Vec<Source> = scenario.udp.iter().enumerate().map(source).collect();
 
-        let hops = Route::new(scenario);
+        let (hops, imperfect) = (Route::new(scenario), Imperfect::new(scenario));
         let line = |(number, group): (usize, &Group)| {
             let chance = || stream(scenario.seed, &format!("hosts {}", group.name));
-            let queues = hops.start_back(roster.group(number)).is_some();
-            Line::new(group.rtt, scenario.host_jitter.then(chance)).behind_queues(queues)
+            let queue = hops.start_back(roster.group(number));
+            let is_straight = queue.is_none() && imperfect.up_is_perfect;
+            Line::new(group.rtt, scenario.host_jitter.then(chance), is_straight)
         };
         let lines = scenario.groups.iter().enumerate().map(line).collect();
         let (writing, links) = (writers.all().len(), hops.links());
-        let mut schedule = Schedule::new(groups, sources.len(), writing, hops.count(), links);
+        let ways = if scenario.paths.is_empty() { 0 } else { Where::ALL.len() };
+        let mut schedule = Schedule::new(groups, sources.len(), writing, hops.count(), links, ways);
         let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
             .counted_from(Time::ZERO + scenario.warmup);
         schedule.set(Event::Tick, bottleneck.next_tick());
@@ -179,7 +186,9 @@ impl<O: Observer<Packet>> Engine<O> {
             observer,
             schedule,
             bottleneck,
+            direct: hops.is_empty() && imperfect.down_is_perfect(),
             hops,
+            imperfect,
             timers: Timers::with_capacity(2 * connections.places()),
             lines,
             ack_loss: AckLoss::new(scenario),
@@ -236,6 +245,7 @@ impl<O: Observer<Packet>> Engine<O> {
                     self.schedule.set(Event::HopTick(hop), self.hops.next_tick(hop));
                 }
                 Event::HopLink(link) => self.transmit_on(link, now),
+                Event::Stretch(way) => self.come_out(Where::ALL[way], now),
             }
         }
     }
@@ -245,10 +255,10 @@ impl<O: Observer<Packet>> Engine<O> {
     /// A server or a source sends a packet.
     #[inline]
     fn send(&mut self, packet: Packet, now: Time) {
-        if self.hops.is_empty() {
+        if self.direct {
             self.enqueue(packet, now);
         } else {
-            self.pass_on(packet, self.hops.start(packet.group), now);
+            self.set_out(packet, now);
         }
     }
 
@@ -287,7 +297,7 @@ impl<O: Observer<Packet>> Engine<O> {
     /// A packet has the bottleneck behind it.
     #[inline]
     fn arrive(&mut self, packet: &Packet, now: Time) {
-        if !self.hops.is_empty() {
+        if !self.direct {
             self.pass_on(*packet, self.hops.behind_bottleneck, now);
         } else if !packet.is_udp() {
             self.deliver(packet, now);
@@ -302,15 +312,15 @@ impl<O: Observer<Packet>> Engine<O> {
         let line = &mut self.lines[group];
         let next = line.next();
         let (ack_loss, answers) = (&mut self.ack_loss, &mut self.answers);
-        let queues = line.queues;
+        let is_straight = line.is_straight;
         flow.client.on_packet(packet, now, |message| {
             if ack_loss.takes(&message) {
                 return;
             }
-            if queues {
-                return answers.push_back((packet.owner(), message));
+            if is_straight {
+                return line.send(packet.flow, packet.slot, message, now);
             }
-            line.send(packet.flow, packet.slot, message, now);
+            answers.push_back((packet.owner(), message));
         });
         if line.next() != next {
             self.schedule.set(Event::Line(group), line.next());
@@ -327,7 +337,7 @@ impl<O: Observer<Packet>> Engine<O> {
         if let Some(writer) = self.writers.at(packet.slot) {
             self.count_frames(writer, packet.slot, now);
         }
-        if queues {
+        if !is_straight {
             self.send_answers(now);
         }
     }
@@ -339,7 +349,7 @@ impl<O: Observer<Packet>> Engine<O> {
         packet.arrive();
         match self.hops.next(along, packet.flow, packet.group) {
             Next::Bottleneck => self.enqueue(packet, now),
-            Next::End => self.end(&packet, now),
+            Next::End => self.end(packet, now),
             Next::Link(number) => {
                 let link = self.hops.link(number);
                 let (observer, mail) = (&mut self.observer, &mut self.mail);
@@ -352,14 +362,13 @@ impl<O: Observer<Packet>> Engine<O> {
 
     /// A packet comes to the end of its way. A mark on a client's message has no effect: acknowledgements are
     /// not feedback on acknowledgements.
-    fn end(&mut self, packet: &Packet, now: Time) {
+    fn end(&mut self, packet: Packet, now: Time) {
         match packet.kept_at() {
             Some(place) => {
                 let message = self.mail.take(place);
-                self.set_out(packet.owner(), message, now);
+                self.send_on_line(packet.owner(), message, now);
             }
-            None if packet.is_udp() => {}
-            None => self.deliver(packet, now),
+            None => self.reach_client(packet, now),
         }
     }
 
@@ -383,35 +392,102 @@ impl<O: Observer<Packet>> Engine<O> {
         self.schedule.update(Event::HopLink(number), next);
     }
 
+    // --- Imperfect stretches -------------------------------------------------------------------
+
+    /// A packet leaves its server, on a way with more than the bottleneck.
+    fn set_out(&mut self, packet: Packet, now: Time) {
+        if self.imperfect.before.is_empty() {
+            return self.pass_on(packet, self.hops.start(packet.group), now);
+        }
+        self.imperfect.before.enter(packet, now, &mut ForwardOfPath(&mut self.observer));
+        self.come_out(Where::Before, now);
+    }
+
+    /// A packet has every queue behind it.
+    fn reach_client(&mut self, packet: Packet, now: Time) {
+        if self.imperfect.behind.is_empty() {
+            return self.hand_over(&packet, now);
+        }
+        self.imperfect.behind.enter(packet, now, &mut ForwardOfPath(&mut self.observer));
+        self.come_out(Where::Behind, now);
+    }
+
+    /// A packet is at its host, which drops it if its checksum is wrong.
+    fn hand_over(&mut self, packet: &Packet, now: Time) {
+        if !packet.is_udp() && !packet.corrupt {
+            self.deliver(packet, now);
+        }
+    }
+
+    /// Packets that have come to the end of a way go on.
+    fn come_out(&mut self, at: Where, now: Time) {
+        match at {
+            Where::Before => {
+                while let Some(packet) =
+                    self.imperfect.before.out(now, &mut ForwardOfPath(&mut self.observer))
+                {
+                    self.pass_on(packet, self.hops.start(packet.group), now);
+                }
+            }
+            Where::Behind => {
+                while let Some(packet) =
+                    self.imperfect.behind.out(now, &mut ForwardOfPath(&mut self.observer))
+                {
+                    self.hand_over(&packet, now);
+                }
+            }
+            Where::Up => {
+                while let Some(packet) = self.imperfect.top(now, &mut self.observer) {
+                    if !packet.corrupt {
+                        self.start_back(packet.owner, packet.message, now);
+                    }
+                }
+            }
+        }
+        self.schedule.update(Event::Stretch(at as usize), self.imperfect.next(at));
+    }
+
     // --- The way back: client, return line, server -------------------------------------------
 
     fn send_back(&mut self, from: Owner, message: Message, now: Time) {
         if self.ack_loss.takes(&message) {
             return;
         }
-        if self.lines[from.group.index()].queues {
-            self.answers.push_back((from, message));
-            self.send_answers(now);
-        } else {
-            self.set_out(from, message, now);
+        if self.lines[from.group.index()].is_straight {
+            return self.send_on_line(from, message, now);
+        }
+        self.answers.push_back((from, message));
+        self.send_answers(now);
+    }
+
+    /// Messages of clients set out on a way with imperfect stretches or queues. A queue may let data pass, whose
+    /// clients answer in turn.
+    #[inline(never)]
+    fn send_answers(&mut self, now: Time) {
+        while let Some((owner, message)) = self.answers.pop_front() {
+            if self.imperfect.up_is_perfect {
+                self.start_back(owner, message, now);
+            } else {
+                let packet = Climber { owner, message, corrupt: false };
+                self.imperfect.climb(packet, now, &mut self.observer);
+                self.come_out(Where::Up, now);
+            }
         }
     }
 
-    /// Messages of clients come to the first queue on their way. That may let data pass, whose clients answer
-    /// in turn.
-    #[inline(never)]
-    fn send_answers(&mut self, now: Time) {
-        while let Some((from, message)) = self.answers.pop_front() {
-            let Some(start) = self.hops.start_back(from.group) else { continue };
-            let Some(flow) = self.connections.of(from.slot, from.flow) else { continue };
-            let (ecn, length) = (flow.server.ecn_of(&message), message.ip_length());
-            let packet = Packet::message(from, self.mail.put(message), length, ecn);
-            self.pass_on(packet, start, now);
-        }
+    /// A message comes to the first queue on its way back, or to the line to its server.
+    fn start_back(&mut self, from: Owner, message: Message, now: Time) {
+        let Some(start) = self.hops.start_back(from.group) else {
+            return self.send_on_line(from, message, now);
+        };
+        let Some(flow) = self.connections.of(from.slot, from.flow) else { return };
+        let (ecn, length) = (flow.server.ecn_of(&message), message.ip_length());
+        let packet = Packet::message(from, self.mail.put(message), length, ecn);
+        self.pass_on(packet, start, now);
     }
 
     /// A message sets out on its return line.
-    fn set_out(&mut self, from: Owner, message: Message, now: Time) {
+    fn send_on_line(&mut self, from: Owner, message: Message, now: Time) {
         let group = from.group.index();
         let line = &mut self.lines[group];
         line.send(from.flow, from.slot, message, now);

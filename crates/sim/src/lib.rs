@@ -16,6 +16,7 @@ mod calendar;
 mod connections;
 pub mod cost;
 mod engine;
+mod imperfect;
 mod line;
 mod mail;
 mod packet;

@@ -32,8 +32,8 @@ pub(crate) struct Line {
     first: Time,
     /// When the last one arrives, or arrived.
     last: Time,
-    /// Whether a queue is between the clients and it.
-    pub queues: bool,
+    /// Whether messages come to it as they are sent, without a queue or an imperfect stretch in between.
+    pub is_straight: bool,
 }
 
 /// Hosts that need a random time for each message.
@@ -63,16 +63,11 @@ impl Hosts {
 impl Line {
     /// A path with this base round trip, whose hosts draw their processing times from `chance`, or
     /// take no time.
-    pub fn new(rtt: Duration, chance: Option<Stream>) -> Line {
+    pub fn new(rtt: Duration, chance: Option<Stream>, is_straight: bool) -> Line {
         let longest = host_jitter(rtt);
         let hosts = chance.map(|chance| Hosts { longest, chance, drawn: 0, messages: 0 });
         let (waiting, first, last) = (VecDeque::new(), Time::NEVER, Time::ZERO);
-        Line { delay: rtt, hosts, left: Time::ZERO, waiting, first, last, queues: false }
-    }
-
-    /// The same, where packets pass queues before it, or do not.
-    pub fn behind_queues(self, queues: bool) -> Line {
-        Line { queues, ..self }
+        Line { delay: rtt, hosts, left: Time::ZERO, waiting, first, last, is_straight }
     }
 
     /// Sets the base round trip to `rtt` for packets that are sent from now on.
@@ -139,7 +134,7 @@ mod tests {
     #[test]
     fn what_takes_a_shorter_path_overtakes_and_nothing_is_sped_up() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
-        let mut line = Line::new(Duration::from_millis(50), None);
+        let mut line = Line::new(Duration::from_millis(50), None, true);
         send(&mut line, 0, at(0));
         send(&mut line, 1, at(10));
         line.route(Duration::from_millis(10));
@@ -157,7 +152,7 @@ mod tests {
         for rtt_us in [1, 40, 100, 10_000, 1_000_000] {
             let rtt = Duration::from_micros(rtt_us);
             let jitter = host_jitter(rtt);
-            let mut line = Line::new(rtt, Some(stream(1, "hosts A")));
+            let mut line = Line::new(rtt, Some(stream(1, "hosts A")), true);
             let sent = |n: u32| Time::ZERO + Duration::from_micros(20) * u64::from(n);
             (0..10_000).for_each(|n| send(&mut line, n, sent(n)));
             let arrived = arrivals(&mut line);

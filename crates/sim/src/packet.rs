@@ -82,6 +82,8 @@ pub struct Packet {
     flags: u8,
     /// Of a SYN-ACK: its ECN flags.
     syn_ecn: u8,
+    /// A bit of it is inverted: its receiver drops it.
+    pub(crate) corrupt: bool,
     /// TCP: its time stamps.
     pub(crate) stamps: Stamps,
 }
@@ -102,7 +104,8 @@ impl Packet {
     fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
         let Owner { flow, slot, group } = owner;
         let stamps = Stamps::default();
-        Packet { seq, flow, slot, group, ip_length, ecn, flags, syn_ecn: 0, stamps }
+        let (syn_ecn, corrupt) = (0, false);
+        Packet { seq, flow, slot, group, ip_length, ecn, flags, syn_ecn, corrupt, stamps }
     }
 
     /// The SYN-ACK of a server.
@@ -160,6 +163,22 @@ impl Packet {
         if self.ecn.is_ce() {
             self.flags |= Packet::ARRIVED_CE;
         }
+    }
+
+    /// A middlebox changed its codepoint: a mark of an earlier queue is gone with it.
+    pub(crate) fn become_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+        if !ecn.is_ce() {
+            self.flags &= !Packet::ARRIVED_CE;
+        }
+    }
+
+    /// Removes the AccECN option; returns whether there was one.
+    pub(crate) fn strip_option(&mut self) -> bool {
+        let length = if self.is_udp() { 0 } else { self.accecn().option_length() };
+        self.ip_length -= length;
+        self.flags &= !AccEcn::OPTIONS;
+        length > 0
     }
 
     pub(crate) fn is_syn(&self) -> bool {
@@ -302,7 +321,8 @@ impl AccEcn {
     pub const ACE: AccEcn = AccEcn(1 << 5);
     /// Where the bits of the option are.
     const OPTION: u32 = 6;
-    const MASK: u8 = AccEcn::ACE.0 | 0b11 << AccEcn::OPTION;
+    const OPTIONS: u8 = 0b11 << AccEcn::OPTION;
+    const MASK: u8 = AccEcn::ACE.0 | AccEcn::OPTIONS;
     /// Bytes of the option with its three counters (§3.2.3), padded.
     const LENGTH: u16 = 12;
 

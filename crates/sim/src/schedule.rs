@@ -30,6 +30,8 @@ pub(crate) enum Event {
     HopTick(usize),
     /// This link of a hop can transmit.
     HopLink(usize),
+    /// A packet comes to the end of an imperfect stretch of this way.
+    Stretch(usize),
 }
 
 /// When each source has its next event.
@@ -41,21 +43,36 @@ pub(crate) struct Schedule {
     writers: usize,
     hops: usize,
     links: usize,
+    stretches: usize,
 }
 
 /// The number of the first return line: six sources come before it.
 const LINES: usize = 6;
 
 impl Schedule {
-    /// The sources of a run with these numbers of return lines, UDP sources, applications, hops and
-    /// links of hops; none of them has an event.
-    pub fn new(lines: usize, udp: usize, writers: usize, hops: usize, links: usize) -> Schedule {
+    /// The sources of a run with these numbers of return lines, UDP sources, applications, hops,
+    /// links of hops and imperfect ways; none of them has an event.
+    pub fn new(
+        lines: usize,
+        udp: usize,
+        writers: usize,
+        hops: usize,
+        links: usize,
+        stretches: usize,
+    ) -> Schedule {
         let udp_at = LINES + lines;
         let writers_at = udp_at + udp;
         let hops_at = writers_at + writers;
         let links_at = hops_at + hops;
-        let calendar = Calendar::new(links_at + links);
-        Schedule { calendar, udp: udp_at, writers: writers_at, hops: hops_at, links: links_at }
+        let stretches_at = links_at + links;
+        Schedule {
+            calendar: Calendar::new(stretches_at + stretches),
+            udp: udp_at,
+            writers: writers_at,
+            hops: hops_at,
+            links: links_at,
+            stretches: stretches_at,
+        }
     }
 
     #[inline]
@@ -72,6 +89,7 @@ impl Schedule {
             Event::Writer(n) => self.writers + n,
             Event::HopTick(n) => self.hops + n,
             Event::HopLink(n) => self.links + n,
+            Event::Stretch(n) => self.stretches + n,
         }
     }
 
@@ -88,7 +106,8 @@ impl Schedule {
             n if n < self.writers => Event::Udp(n - self.udp),
             n if n < self.hops => Event::Writer(n - self.writers),
             n if n < self.links => Event::HopTick(n - self.hops),
-            n => Event::HopLink(n - self.links),
+            n if n < self.stretches => Event::HopLink(n - self.links),
+            n => Event::Stretch(n - self.stretches),
         }
     }
 
@@ -127,10 +146,10 @@ mod tests {
 
     #[test]
     fn every_number_is_one_source_and_every_source_one_number() {
-        let schedule = Schedule::new(2, 0, 3, 1, 4);
-        let events: Vec<Event> = (0..LINES + 10).map(|number| schedule.event(number)).collect();
+        let schedule = Schedule::new(2, 0, 3, 1, 4, 3);
+        let events: Vec<Event> = (0..LINES + 13).map(|number| schedule.event(number)).collect();
         let numbers = events.iter().map(|event| schedule.number(*event));
-        assert!(numbers.eq(0..LINES + 10));
+        assert!(numbers.eq(0..LINES + 13));
         let last = [Event::Writer(2), Event::HopTick(0), Event::HopLink(0)];
         assert_eq!(events[LINES + 4..LINES + 7], last);
     }

@@ -52,6 +52,32 @@ fn memory_follows_how_many_downloads_there_are_at_a_time() {
     assert!((many - few) / 95_000 <= 4, "{few} then {many} allocations");
 }
 
+/// Packets and allocations of a run over stretches that are imperfect in every way.
+fn cost_of_paths(seconds: u32) -> (u64, u64) {
+    let everything = "loss = { to_bad = 0.0001, to_good = 0.5 }\njitter = \"2ms\"\nduplicate = 0.001\n\
+                      reorder = { chance = 0.001, by = \"3ms\" }\ncorrupt = 0.0001\n";
+    let text = format!(
+        "duration = \"{seconds}s\"\nlink.rate = \"25mbit\"\n\
+         [[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"10ms\"\n\
+         [[path]]\nname = \"before\"\nplace = \"before\"\n{everything}\
+         [[path]]\nname = \"behind\"\n{everything}\
+         [[path]]\nname = \"up\"\ndirection = \"up\"\n{everything}"
+    );
+    let plan = l4s_scenario::Plan::parse("path.toml", &text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let mut packets = 0;
+    let info = allocation_counter::measure(|| packets = l4s_sim::run(scenario, &mut ()).packets);
+    (packets, info.count_total)
+}
+
+#[test]
+fn no_allocation_per_packet_on_imperfect_paths() {
+    let (few, before) = cost_of_paths(10);
+    let (many, after) = cost_of_paths(100);
+    assert!(many > few + 50_000, "{few} {many}");
+    assert!(after <= before + 30, "{before} then {after} allocations");
+}
+
 /// Packets and allocations of an application that sends sets of tracers over a link in bursts.
 fn cost_of_frames(seconds: u32) -> (u64, u64) {
     let text = format!(

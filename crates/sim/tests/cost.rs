@@ -67,6 +67,7 @@ prop_compose! {
         app in prop::option::of((1u32..50_000, 1u32..500, 1u32..8)),
         udp in prop::option::of((1u32..200, 64u32..1500)),
         hops in prop::collection::vec((1u32..400, discipline(), buffer(), any::<bool>(), 0usize..3), 0..3),
+        paths in prop::collection::vec((0u32..300, 0u32..20, any::<[bool; 3]>()), 0..3),
         later in prop::option::of((discipline(), 1u32..600)),
     ) -> String {
         let mut text = format!("duration = \"{ms}ms\"\nwarmup = \"0s\"\n{discipline_}\n[link]\nrate = \"{rate}mbit\"\n{buffer_}{burst}{air}");
@@ -81,6 +82,14 @@ prop_compose! {
         }
         if let Some((mbit, size)) = udp {
             text += &format!("[[udp]]\nname = \"U\"\nrate = \"{mbit}mbit\"\npacket = \"{size}b\"\n");
+        }
+        for (n, (jitter, duplicate, [up, behind, reordering])) in paths.iter().enumerate() {
+            let (direction, place) = (["down", "up"][usize::from(*up)], ["before", "behind"][usize::from(*behind)]);
+            text += &format!(
+                "[[path]]\nname = \"P{n}\"\ndirection = \"{direction}\"\nplace = \"{place}\"\n\
+                 duplicate = 0.{duplicate:02}\njitter = {{ mean = \"{jitter}ms\", distribution = \"exponential\", \
+                 reordering = {reordering} }}\n"
+            );
         }
         for (n, (rate, discipline, buffer, behind, per)) in hops.iter().enumerate() {
             let per = ["all", "group", if web.is_some() { "group" } else { "flow" }][*per];

@@ -242,6 +242,11 @@ fn two_bottlenecks() {
 }
 
 #[test]
+fn imperfect_path() {
+    check("imperfect-path", &["imperfection=WiFi", "duration=10s", "warmup=2s"]);
+}
+
+#[test]
 fn rrul() {
     check("rrul", &["duration=8s", "warmup=3s"]);
 }

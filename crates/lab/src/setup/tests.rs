@@ -200,6 +200,12 @@ fn what_no_kernel_does_is_refused_with_words() {
     let many = "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\nper = \"flow\"\n";
     let many = refused(&format!("{group}cc = \"reno\"\nflows = 65\n{many}"));
     assert_eq!(many, "`[[hop]]`: 65 links, expected at most 64 with real sockets");
+    let path = "[[path]]\nname = \"P\"\nloss = 0.1\n";
+    let path = refused(&format!("{group}cc = \"reno\"\n{path}"));
+    assert!(
+        path.starts_with("only the simulator has imperfect paths: found `[[path]]` `P`"),
+        "{path}"
+    );
     // The socket paces, so no congestion control needs to support it.
     let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
     plan(&paced, &LabOptions::default()).unwrap();

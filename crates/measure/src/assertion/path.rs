@@ -47,6 +47,8 @@ enum Names<'a> {
     /// Of groups and UDP sources.
     Sources,
     Groups,
+    /// Of `[[path]]`.
+    Paths,
     /// Of bins of sizes.
     Bins,
     Ratios,
@@ -101,6 +103,7 @@ impl<'a> Target<'a> {
             (Shape::Value, _) => Target::Number,
             (Shape::Parts, _) => members(),
             (Shape::Named, "hops") => Target::Hops(part.parts),
+            (Shape::Named, "paths") => Target::Named(Names::Paths, members().into()),
             (Shape::Named, "queues") => Target::Named(Names::Queues(hop), members().into()),
             (Shape::Named, "completion") => {
                 let bins = Target::Named(Names::Bins, members().into());
@@ -164,6 +167,7 @@ impl<'a> Names<'a> {
             Names::Queues(Some(aqm)) => Box::new(queues(queues_of([aqm]))),
             Names::Sources => Box::new(scenario.source_names().map(Cow::from)),
             Names::Groups => Box::new(scenario.groups.iter().map(|group| (&*group.name).into())),
+            Names::Paths => Box::new(scenario.paths.iter().map(|path| (&*path.name).into())),
             Names::Bins => Box::new(bins().map(|bin| bin_name(bin).into())),
             Names::Ratios => Box::new(ratio_names(scenario).into_iter().map(Cow::from)),
         }

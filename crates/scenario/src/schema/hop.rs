@@ -14,7 +14,7 @@ use crate::fault::{Gathered, did_you_mean};
 use crate::field::{Field, Refusal, bytes_text, quantity, read_table, word, written};
 use crate::tree::{Node, Table, list, text};
 
-const SIDES: [(&str, Side); 2] = [("before", Side::Before), ("behind", Side::Behind)];
+pub(super) const SIDES: [(&str, Side); 2] = [("before", Side::Before), ("behind", Side::Behind)];
 
 const PERS: [(&str, Per); 3] = [("all", Per::All), ("group", Per::Group), ("flow", Per::Flow)];
 
@@ -84,7 +84,7 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
         name: "groups",
         doc: "whose packets pass it: groups and UDP sources by name; all of them unless set",
         required: false,
-        read: |hop, node| sources(node).map(|sources| hop.sources = Some(sources)),
+        read: |hop, node| named(node).map(|sources| hop.sources = Some(sources)),
         write: |hop| Some(list(hop.sources.iter().flatten().map(text))),
     },
     Field {
@@ -96,7 +96,8 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
     },
 ];
 
-fn sources(node: &Node) -> Result<Vec<String>, Refusal> {
+/// A list of names of groups and UDP sources.
+pub(super) fn named(node: &Node) -> Result<Vec<String>, Refusal> {
     let names = node.list().unwrap_or_default();
     let names: Option<Vec<_>> = names.iter().map(|name| Some(name.text()?.to_owned())).collect();
     names.filter(|names| !names.is_empty()).ok_or_else(|| {
@@ -139,7 +140,7 @@ pub(super) fn hops(
             let message = format!("`hop.name`: `{UPLINK}` is the name of the way up in results");
             gathered.add(place, message, Some("choose another name".to_owned()));
         }
-        let sources = places(table, sources, known, groups.len() + udp.len(), gathered);
+        let sources = places(table, "hop", sources, known, groups.len() + udp.len(), gathered);
         let passing = sources.iter().filter_map(|place| place.checked_sub(groups.len()));
         let passing = passing.map(|number| &udp[number].0);
         room_for_a_packet(table, "hop", passing.clone(), gathered);
@@ -168,10 +169,11 @@ pub(super) fn hops(
     hops
 }
 
-/// The places of the sources of these names, in order: first groups, then UDP sources; without names
+/// The places of the sources of these names in `groups` of a hop or path, in order: first groups, then UDP sources; without names
 /// those of all `count`.
-fn places(
+pub(super) fn places(
     table: &Table,
+    path: &str,
     names: Option<Vec<String>>,
     known: &Names<'_>,
     count: usize,
@@ -183,7 +185,8 @@ fn places(
     for (name, node) in names.iter().zip(items).filter(is_unknown) {
         gathered.add_with(&node.place, || {
             let among = listed_groups(&known.sources);
-            let message = format!("`hop.groups`: there is no group or UDP source `{name}`{among}");
+            let message =
+                format!("`{path}.groups`: there is no group or UDP source `{name}`{among}");
             (message, did_you_mean(name, known.sources.iter().copied()))
         });
     }

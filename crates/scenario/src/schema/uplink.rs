@@ -8,7 +8,9 @@ use crate::fault::Gathered;
 use crate::field::{Field, Refusal, read_table, word, written};
 use crate::tree::{Item, Node, Table};
 
-const DIRECTIONS: [(&str, Direction); 2] = [("down", Direction::Down), ("up", Direction::Up)];
+/// The words for directions.
+pub(super) const DIRECTIONS: [(&str, Direction); 2] =
+    [("down", Direction::Down), ("up", Direction::Up)];
 
 /// Reads the way of a source's data.
 pub(super) fn direction(node: &Node) -> Result<Direction, Refusal> {

@@ -129,6 +129,64 @@ impl Dice {
         text
     }
 
+    /// A `[[path]]`.
+    fn path(&mut self, number: u64, groups: &[&str], has_udp: bool) -> String {
+        let chance = |dice: &mut Dice| format!("{:?}", dice.number(0.0, 0.99));
+        let time = |dice: &mut Dice| dice.time(Duration::ZERO, Duration::from_secs(1));
+        let mut text = format!("[[path]]\nname = \"p{number}\"\nduplicate = {}\n", chance(self));
+        text += &format!("place = \"{}\"\n", self.pick(&["before", "behind"]));
+        if self.one_in(2) {
+            text += "direction = \"up\"\n";
+        } else if has_udp && self.one_in(2) {
+            text += "groups = [\"U\"]\n";
+        }
+        if !text.contains("groups") && self.one_in(2) {
+            text += &format!("groups = [\"{}\"]\n", self.pick(groups));
+        }
+        match self.below(5) {
+            0 => {}
+            1 => text += &format!("loss = [{}, 7, 7, 1]\n", self.between(1, i64::MAX as u64)),
+            2 => text += &format!("loss = {}\n", chance(self)),
+            3 => text += &format!("loss = {{ to_bad = {}, to_good = 1 }}\n", chance(self)),
+            _ => {
+                let [to_bad, in_bad, in_good] = [(); 3].map(|()| chance(self));
+                text += &format!(
+                    "loss = {{ to_bad = {to_bad}, to_good = 0.1, in_bad = {in_bad}, in_good = \
+                     {in_good} }}\n"
+                );
+            }
+        }
+        let reordering = self.one_in(2);
+        match self.below(4) {
+            0 => {}
+            1 => text += &format!("jitter = \"{}\"\n", time(self)),
+            2 => {
+                let kind = self.pick(&["uniform", "exponential"]);
+                text += &format!(
+                    "jitter = {{ mean = \"{}\", distribution = \"{kind}\", reordering = {reordering} }}\n",
+                    time(self)
+                );
+            }
+            _ => {
+                text += &format!(
+                    "jitter = {{ mean = \"{}\", distribution = \"normal\", deviation = \"{}\" }}\n",
+                    time(self),
+                    time(self)
+                );
+            }
+        }
+        if self.one_in(2) {
+            let by = time(self);
+            text += &format!("reorder = {{ chance = {}, by = \"{by}\" }}\n", chance(self));
+        }
+        if self.one_in(2) {
+            text += &format!("corrupt = {}\n", chance(self));
+        }
+        let ecn = self.pick(&["pass", "bleach", "ect1-to-ect0", "ce-to-ect1", "ect-to-ce"]);
+        let accecn = self.pick(&["pass", "strip", "clear-ace"]);
+        text + &format!("ecn = \"{ecn}\"\naccecn = \"{accecn}\"\n")
+    }
+
     /// A scenario. Most of them are accepted.
     pub fn scenario(&mut self) -> String {
         let ns = self.between(1_000_000, 86_400_000_000_000);
@@ -197,7 +255,7 @@ impl Dice {
             if self.one_in(2) {
                 text += &format!("peer = \"{}\"\n", self.pick(&["accecn", "rfc3168", "none"]));
             }
-            if self.one_in(8) {
+            if self.one_in(32) {
                 text += "accecn = \"ace\"\n";
             }
             if self.one_in(4) {
@@ -307,6 +365,10 @@ impl Dice {
             if self.one_in(2) {
                 text += &format!("aqm = {}\n", self.configuration(&aqms));
             }
+        }
+        // Sources that send up have none of these.
+        for number in 0..if goes_up { 0 } else { self.below(3) } {
+            text += &self.path(number, &names[..groups], udp > 0);
         }
         for _ in 0..self.below(4) {
             let time = Duration::from_nanos(self.between(1, ns - 1));
