@@ -126,8 +126,9 @@ class Result:
                 "plan": hashlib.sha256(told.encode()).hexdigest()[:16],
                 "own": self._own,
             },
-            one.show(),
+            one.show_with_copy(),
             one.model(),
+            one.copies(),
             self._code,
             lambda: _l4s.write(os.fspath(folder), [self._record]),
         )

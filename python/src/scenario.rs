@@ -1,9 +1,12 @@
 //! Scenarios: their text, the settings that vary, and each run of them.
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use l4s_measure::{Quantities, Summary};
-use l4s_scenario::{Assert, Point, Refused, bundled as all_bundled, show};
+use l4s_scenario::{
+    Assert, Files, Point, Refused, bundled as all_bundled, copies, show, with_copy,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -36,7 +39,8 @@ pub fn plan(
     settings: Vec<String>,
 ) -> PyResult<Plan> {
     let plan = py.detach(|| match text {
-        Some(text) => l4s_scenario::Plan::parse(name, text, &settings).map_err(Refused::from),
+        Some(text) => l4s_scenario::Plan::parse_with(name, text, &settings, &Files::of(name))
+            .map_err(Refused::from),
         None => l4s_scenario::Plan::open(name, &settings),
     });
     let bundled = all_bundled::find(name).filter(|_| text.is_none());
@@ -55,7 +59,7 @@ impl Template {
     #[new]
     fn new(py: Python<'_>, name: &str, text: &str) -> PyResult<Template> {
         l4s_scenario::Template::parse(name, text)
-            .map(|template| Template { template })
+            .map(|template| Template { template: template.with_files(Files::of(name)) })
             .map_err(|faults| refused(py, &Refused::from(faults)))
     }
 
@@ -146,7 +150,8 @@ impl Run {
 
     /// The scenario as the model's JSON, in a list, for the reports of result folders.
     fn model(&self) -> PyResult<String> {
-        serde_json::to_string(&[&self.point.scenario])
+        l4s_scenario::record(&self.point.scenario)
+            .and_then(|scenario| serde_json::to_string(&[scenario]))
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
@@ -176,6 +181,16 @@ impl Run {
     /// It as TOML, with every default spelled out.
     fn show(&self) -> String {
         show(&self.point, self.question.as_deref())
+    }
+
+    /// As `show`, where the link follows the copy of its trace beside the text.
+    fn show_with_copy(&self) -> String {
+        show(&with_copy(&self.point), self.question.as_deref())
+    }
+
+    /// The copy of the file that its link follows: name and contents; none without one.
+    fn copies(&self) -> PyResult<BTreeMap<String, Vec<u8>>> {
+        copies([&self.point.scenario]).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Its identity: sixteen digits, the same on every machine.

@@ -243,3 +243,22 @@ def test_no_memory_is_kept_of_results_that_are_gone() -> None:
         pa.table(l4s.run(one, sampling_s=0.002).series)
     # A run's series is some 600 kB: a leak of one in ten would be seen.
     assert resident_kb() - before < 12_000
+
+
+def test_a_trace_is_relative_to_its_scenario_and_goes_with_the_result(
+    command: str, tmp_path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "t.csv").write_text("time_s,rate_mbps\n0,5\n1,15\n2,\n")
+    file = tmp_path / "in" / "mine.toml"
+    text = 'duration = "2s"\nlink.trace = "t.csv"\n[[group]]\nname = "A"\ncc = "prague"\n'
+    file.write_text(text + 'rtt = "10ms"\n')
+    result = l4s.run(file)
+    result.save(tmp_path / "out")
+    (tmp_path / "in" / "t.csv").unlink()
+    with pytest.raises(l4s.ScenarioError, match="cannot read this trace"):
+        l4s.Scenario(file)
+    again = l4s.run(tmp_path / "out" / "scenario.toml")
+    assert again.summary_json.partition('"link"')[2] == result.summary_json.partition('"link"')[2]
+    done = subprocess.run([command, "run", tmp_path / "out" / "scenario.toml"], capture_output=True)
+    assert done.returncode == 0

@@ -7,6 +7,7 @@
 //! DIR/programs/       the output of the user's programs
 //! DIR/scenario.toml   the scenario as run
 //! DIR/scenarios.json  the scenario of each run, resolved, for the report
+//! DIR/link-*         a copy of each file with a trace that links follow
 //! DIR/*.parquet       the tables, runs.parquet last
 //! DIR/report.html     the report, and figures/
 //! ```
@@ -25,7 +26,7 @@ use l4s_measure::files::{Dir, Durable, Lock};
 use l4s_measure::inventory::{INVENTORY, Inventory, Place, write_listed};
 use l4s_measure::{Cause, ResultError, ResultWriter, Results, Run, RunRecord, TABLES};
 use l4s_report::SCENARIOS;
-use l4s_scenario::{Fingerprint, Plan, Point};
+use l4s_scenario::{Fingerprint, Plan, Point, copies, has_name, record};
 use l4s_units::printable;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -265,8 +266,14 @@ impl Folder {
     /// Writes the tables of all runs and the scenario, in the order of the plan.
     pub fn assemble(&self, plan: &Plan) -> Result<(), Failure> {
         write_listed(&self.dir, SCENARIO, as_run(plan).as_bytes()).map_err(taken)?;
-        let scenarios: Vec<_> = plan.points.iter().map(|point| &point.scenario).collect();
-        let scenarios = serde_json::to_vec(&scenarios)
+        let scenarios = plan.points.iter().map(|point| &point.scenario);
+        let copies = copies(scenarios.clone()).map_err(|error| Failure::Run(error.to_string()))?;
+        for (name, bytes) in copies {
+            write_listed(&self.dir, &name, &bytes).map_err(taken)?;
+        }
+        let scenarios: Result<Vec<_>, _> = scenarios.map(record).collect();
+        let scenarios = scenarios
+            .and_then(|scenarios| serde_json::to_vec(&scenarios))
             .map_err(|error| Failure::Run(format!("{SCENARIOS}: {error}")))?;
         write_listed(&self.dir, SCENARIOS, &scenarios).map_err(taken)?;
         let mut writer = ResultWriter::create(self.path()).map_err(taken)?;
@@ -471,11 +478,9 @@ fn is_trace(name: &str) -> bool {
 
 /// The scenario as a file that gives the same plan: its text, with its name if it has none.
 fn as_run(plan: &Plan) -> String {
-    match Plan::parse("unnamed", &plan.text, &[]) {
-        Ok(again) if again.name != plan.name => {
-            format!("name = {}\n{}", serde_json::Value::from(plan.name.as_str()), plan.text)
-        }
-        _ => plan.text.clone(),
+    match has_name(&plan.text) {
+        true => plan.text.clone(),
+        false => format!("name = {}\n{}", serde_json::Value::from(plan.name.as_str()), plan.text),
     }
 }
 

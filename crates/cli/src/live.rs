@@ -8,7 +8,7 @@ use std::time::Duration;
 use l4s_live::Meter;
 use l4s_live::document::Presets;
 use l4s_live::server::{BindError, Limits, Options, Server, Token, interrupted};
-use l4s_scenario::{Plan, bundled};
+use l4s_scenario::{Files, Plan, bundled, files, source};
 use l4s_substrate::{Engine, Substrate};
 use tempfile::TempPath;
 
@@ -25,12 +25,14 @@ const MOST_BYTES: u64 = 4096;
 
 /// Serves the page until it is interrupted.
 pub fn live(options: &Live) -> Result<(), Failure> {
-    let plan = Plan::open(&options.scenario, &options.set)?;
+    let (name, text) = source(&options.scenario)?;
+    let files = files(&options.scenario);
+    let plan = Plan::parse_with(&name, &text, &options.set, &files)?;
     if plan.points.iter().any(|point| !point.scenario.programs.is_empty()) {
         let why = "live runs support no programs: found `[[program]]`, expected none; use `l4s run --on kernel`";
         return Err(Failure::input(format!("{}: {why}", options.scenario)));
     }
-    let presets = presets(&options.scenario, &plan)?;
+    let presets = presets(&options.scenario, &plan, &files)?;
     let token = token(options)?;
     let (substrate, mut limits) = substrate(options, &plan)?;
     // The other half is for memory that the count does not include, and for other processes.
@@ -59,10 +61,11 @@ fn substrate(options: &Live, plan: &Plan) -> Result<(Box<dyn Substrate<Meter>>, 
     }
 }
 
-fn presets(scenario: &str, plan: &Plan) -> Result<Presets, Failure> {
+fn presets(scenario: &str, plan: &Plan, files: &Files) -> Result<Presets, Failure> {
     let bundled = bundled::find(scenario).map(|bundled| bundled.name);
     let name = bundled.map_or(scenario.to_owned(), |name| format!("{name}.toml"));
-    let presets = Presets::new(plan, &name, bundled).map_err(|fault| Failure::Input {
+    let presets = Presets::with_files(plan, &name, bundled, files);
+    let presets = presets.map_err(|fault| Failure::Input {
         message: format!("{scenario}: `{}`: {fault}", fault.field),
         help: fault.help,
     })?;

@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 
 use l4s_model::Ip;
 use l4s_report::Pictures;
-use l4s_scenario::{Plan, group_names, quoted, source};
+use l4s_scenario::{Plan, files, group_names, quoted, source};
 
 use l4s_substrate::ProgramHost;
 use l4s_units::Duration;
@@ -45,7 +45,8 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     // The command decides how long it takes, unless the user does.
     let mut set = vec![format!("duration={LONGEST}"), "warmup=0s".to_owned()];
     set.extend(options.set.iter().cloned());
-    let mut plan = Plan::parse(&file, &text, &set)?.assert(&options.assert)?;
+    let files = files(options.scenario.as_deref().unwrap_or_default());
+    let mut plan = Plan::parse_with(&file, &text, &set, &files)?.assert(&options.assert)?;
     // Defaults are not shown as if the user had set them.
     let is_mine = |key: &str| options.set.iter().any(|set| set.split('=').next() == Some(key));
     plan.points.iter_mut().for_each(|point| {
@@ -70,7 +71,7 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     // Before any thread: Ctrl-C is for the command, after which there are results.
     #[cfg(target_os = "linux")]
     l4s_substrate::leave_signals_to_program();
-    let page = options.live.map(|listen| Page::open(&plan, listen)).transpose()?;
+    let page = options.live.map(|listen| Page::open(&plan, &files, listen)).transpose()?;
     if let Some(page) = &page {
         say!("the page of this run: {}", page.url);
     }

@@ -477,7 +477,7 @@ pub fn cable_of(pair: usize, end: End) -> String {
 fn on_the_way(scenario: &Scenario, rtt: Duration) -> Bytes {
     let link = &scenario.link;
     let rates = scenario.changes.iter().filter_map(|change| change.rate);
-    let fastest = rates.chain([link.rate]).max().unwrap_or(link.rate);
+    let fastest = rates.chain([link.fastest()]).max().unwrap_or(link.rate);
     let flight = fastest.bytes_in(rtt).get();
     let buffer = match link.buffer {
         Buffer::Packets(packets) => packets.saturating_mul(MTU.into()),

@@ -3,7 +3,7 @@
 use l4s_aqm::Config;
 use l4s_model::{QdiscOf, Scenario};
 use l4s_os::OsError;
-use l4s_units::Duration;
+use l4s_units::{Duration, printable};
 
 use crate::bottleneck::Bottleneck;
 use crate::bpf::{self, Bpf};
@@ -16,6 +16,13 @@ pub(crate) fn differences(scenario: &Scenario, jiffy: Duration) -> Result<Vec<St
         return Err(OsError::Unsupported(
             "packets are followed one by one: expected `kernel.gso = false`".to_owned(),
         ));
+    }
+    if let Some(capacity) = &scenario.link.trace {
+        return Err(OsError::Unsupported(format!(
+            "the shaper of Linux has one rate at a time: found `link.trace = \"{}\"`, expected \
+             `link.rate`; `--on sim` and `--on kernel` have it",
+            printable(capacity.file())
+        )));
     }
     if !scenario.link.aggregation.is_zero() {
         return Err(OsError::Unsupported(format!(

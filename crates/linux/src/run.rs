@@ -124,10 +124,8 @@ mod tests {
     use super::*;
     use l4s_scenario::Plan;
 
-    fn refused(more: &str) -> String {
-        let text = format!(
-            "link.rate = \"40mbit\"\n{more}\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n"
-        );
+    fn refused(link: &str) -> String {
+        let text = format!("{link}\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n");
         let plan = Plan::parse("t.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
         match check(&plan.points[0].scenario) {
             Err(OsError::Unsupported(why)) => why,
@@ -137,9 +135,13 @@ mod tests {
 
     #[test]
     fn what_the_kernel_has_no_link_for_is_refused() {
-        let why = refused("link.aggregation = \"2ms\"");
+        let why = refused("link = { rate = \"40mbit\", aggregation = \"2ms\" }");
         let expected = "the shaper of Linux sends packets one by one: found `link.aggregation = \
                         \"2ms\"`, expected \"0s\"; `--on sim` and `--on kernel` have it";
+        assert_eq!(why, expected);
+        let why = refused("link.trace = \"lte-1\"");
+        let expected = "the shaper of Linux has one rate at a time: found `link.trace = \"lte-1\"`, \
+                        expected `link.rate`; `--on sim` and `--on kernel` have it";
         assert_eq!(why, expected);
     }
 }

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
 use l4s_model::Scenario;
-use l4s_scenario::{Budget, Faults, Override, Plan, Point, Spelled, Template, covers, shell_word};
+use l4s_scenario::{
+    Budget, Faults, Files, Override, Plan, Point, Spelled, Template, covers, shell_word,
+};
 use l4s_units::Duration;
 
 use crate::limits;
@@ -73,7 +75,34 @@ impl Presets {
     /// # Errors
     /// The first run is too much for a session.
     pub fn new(plan: &Plan, name: &str, bundled: Option<&'static str>) -> Result<Presets, Fault> {
-        let base = Base { template: read(name, &plan.text)?, bundled };
+        Presets::of(plan, name, bundled, None)
+    }
+
+    /// As [`Presets::new`], of a plan that may name these files. Settings and texts of viewers may name none.
+    ///
+    /// # Errors
+    /// The first run is too much for a session.
+    pub fn with_files(
+        plan: &Plan,
+        name: &str,
+        bundled: Option<&'static str>,
+        files: &Files,
+    ) -> Result<Presets, Fault> {
+        Presets::of(plan, name, bundled, Some(files))
+    }
+
+    fn of(
+        plan: &Plan,
+        name: &str,
+        bundled: Option<&'static str>,
+        files: Option<&Files>,
+    ) -> Result<Presets, Fault> {
+        let template = read(name, &plan.text)?;
+        let template = match files {
+            Some(files) => template.with_files(files.clone()),
+            None => template,
+        };
+        let base = Base { template, bundled };
         let points = &plan.points[..plan.points.len().min(limits::PRESETS)];
         // Neither pins nor the shown settings have the seed.
         let seeds = plan.sweep.iter().any(|(key, values)| key == "seed" && values.len() > 1);
@@ -92,7 +121,11 @@ impl Presets {
                 .collect();
             let label = if words.is_empty() { plan.name.clone() } else { words.join(", ") };
             let pins = point.pins.iter().cloned().chain(seed(point));
-            (Preset { number, label }, pins.map(|(key, value)| assign(&key, &value)).collect())
+            let pin = |(key, value): (String, String)| match files {
+                Some(files) => assign(&key, &value).with_files(files.of_user()),
+                None => assign(&key, &value),
+            };
+            (Preset { number, label }, pins.map(pin).collect())
         });
         let presets = Presets { points: points.collect(), base: Arc::new(base) };
         presets.open(&Opening::default())?;

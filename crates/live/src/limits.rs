@@ -58,9 +58,12 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
         most(list, &format!("`[[{list}]]`"), tables, SOURCES)?;
     }
 
-    let rates = changes.iter().filter_map(|change| change.rate).chain([scenario.link.rate]);
-    let fastest = rates.max().unwrap_or(scenario.link.rate);
-    most("link.rate", "bit/s of the link", fastest.as_bps(), RATE.as_bps())?;
+    let rates = changes.iter().filter_map(|change| change.rate).chain([scenario.link.fastest()]);
+    let down = rates.max().unwrap_or(scenario.link.rate);
+    most("link.rate", "bit/s of the link", down.as_bps(), RATE.as_bps())?;
+    let up = scenario.uplink.as_ref().map_or(Rate::ZERO, |uplink| uplink.link.fastest());
+    most("uplink.rate", "bit/s of the uplink", up.as_bps(), RATE.as_bps())?;
+    let fastest = down.max(up);
     let sent = udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
     most("udp", "bit/s of UDP", sent, RATE.as_bps())?;
     let written = apps.iter().map(|app| app.rate.as_bps().saturating_mul(app.flows));

@@ -200,7 +200,7 @@ impl Meter {
         let span = now.since(self.since);
         self.follow(now);
         let state = LaneState {
-            link: self.link(span),
+            link: self.link(now, span),
             queues: self.queue_states(),
             groups: self.group_states(span),
             flows: self.flow_states(span),
@@ -224,9 +224,15 @@ impl Meter {
         self.scenario.apps.iter().any(|app| app.group == group.index() && app.adapt)
     }
 
-    fn link(&self, span: Duration) -> protocol::LinkState {
-        let rate_bps = self.rate.as_bps() as f64;
-        let could = rate_bps * span.as_secs_f64();
+    fn link(&self, now: Time, span: Duration) -> protocol::LinkState {
+        let seconds = span.as_secs_f64();
+        let (rate_bps, could) = match &self.scenario.link.trace {
+            Some(capacity) if !span.is_zero() => {
+                let could = bits(capacity.bytes_between(self.since, now));
+                (could / seconds, could)
+            }
+            _ => (self.rate.as_bps() as f64, self.rate.as_bps() as f64 * seconds),
+        };
         let carried = (self.carried + self.owed).saturating_sub(self.owed_now());
         protocol::LinkState {
             rate_bps,

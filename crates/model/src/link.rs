@@ -1,6 +1,8 @@
 //! Links: the bottleneck, and further ones on the way.
 
-use l4s_trace::{Kind, Play, Playback, TUN, Trace};
+use core::fmt;
+
+use l4s_trace::{Kind, OPPORTUNITY, Play, Playback, TUN, Trace};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 use serde::{Deserialize, Serialize};
 
@@ -49,12 +51,44 @@ pub struct Link {
 /// let second = Time::from_nanos(1_000_000_000);
 /// assert_eq!(capacity.bytes_between(Time::ZERO, second), Bytes::new(1_504_000));
 /// ```
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct Capacity {
     /// The file, as the scenario names it.
     file: String,
     trace: Trace,
     play: Play,
+    #[serde(skip_serializing)]
+    digest: u64,
+    #[serde(skip_serializing)]
+    peak: Rate,
+}
+
+/// The parts of a capacity that the others follow from.
+#[derive(Deserialize)]
+struct Stored {
+    file: String,
+    trace: Trace,
+    play: Play,
+}
+
+impl TryFrom<Stored> for Capacity {
+    type Error = l4s_trace::TraceError;
+
+    fn try_from(stored: Stored) -> Result<Capacity, Self::Error> {
+        Capacity::new(stored.file, stored.trace, stored.play)
+    }
+}
+
+/// With the digest in the place of up to twenty million steps.
+impl fmt::Debug for Capacity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Capacity")
+            .field("file", &self.file)
+            .field("digest", &self.digest())
+            .field("play", &self.play)
+            .finish()
+    }
 }
 
 impl Capacity {
@@ -68,12 +102,18 @@ impl Capacity {
         play: Play,
     ) -> Result<Capacity, l4s_trace::TraceError> {
         trace.play(&play)?;
-        Ok(Capacity { file: file.into(), trace, play })
+        let (digest, peak) = (digest(&trace), peak(&trace, play));
+        Ok(Capacity { file: file.into(), trace, play, digest, peak })
     }
 
     /// The file, as the scenario names it.
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// The same, from another file with the same trace.
+    pub fn called(&self, file: impl Into<String>) -> Capacity {
+        Capacity { file: file.into(), ..self.clone() }
     }
 
     /// The trace.
@@ -91,6 +131,17 @@ impl Capacity {
         self.play.mean.unwrap_or(self.trace.mean_rate())
     }
 
+    /// The highest rate: of a step, or of the opportunities of one millisecond.
+    pub fn peak(&self) -> Rate {
+        self.peak
+    }
+
+    /// Sixteen hexadecimal digits that any change of the trace changes, the same on every machine. They are
+    /// of its contents and neither of the file's format nor of how it is played.
+    pub fn digest(&self) -> String {
+        format!("{:016x}", self.digest)
+    }
+
     /// The trace, from its start.
     pub fn playback(&self) -> Playback {
         self.trace.play(&self.play).expect("it was played by `new`")
@@ -100,6 +151,32 @@ impl Capacity {
     pub fn bytes_between(&self, from: Time, to: Time) -> Bytes {
         self.playback().bytes_between(from, to)
     }
+}
+
+/// FNV-1a over 64-bit words.
+fn digest(trace: &Trace) -> u64 {
+    let add = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x100_0000_01b3);
+    let start = add(0xcbf2_9ce4_8422_2325, trace.period().as_nanos());
+    let instants = trace.opportunities().into_iter().flatten();
+    let hash =
+        instants.fold(start, |hash, (at, number)| add(add(hash, at.as_nanos()), u64::from(number)));
+    trace.steps().into_iter().flatten().fold(hash, |hash, step| {
+        let delay = step.delay.map_or(u64::MAX, Duration::as_nanos);
+        let loss = step.loss.map_or(u64::MAX, |loss| u64::from(loss.raw()));
+        [step.at.as_nanos(), step.rate.as_bps(), delay, loss].into_iter().fold(hash, add)
+    })
+}
+
+fn peak(trace: &Trace, play: Play) -> Rate {
+    let instants = trace.opportunities().into_iter().flatten();
+    let most = instants.map(|(_, number)| u64::from(number)).max().unwrap_or_default();
+    let bps = most.saturating_mul(OPPORTUNITY.get() * 8 * 1000);
+    let steps = trace.steps().into_iter().flatten();
+    let highest = steps.map(|step| step.rate.as_bps()).fold(bps, u64::max);
+    let Some(mean) = play.mean else { return Rate::from_bps(highest) };
+    let own = u128::from(trace.mean_rate().as_bps().max(1));
+    let scaled = u128::from(highest) * u128::from(mean.as_bps()) / own;
+    Rate::from_bps(u64::try_from(scaled).unwrap_or(u64::MAX))
 }
 
 /// A further link that packets pass, with a queue of its own.
@@ -203,6 +280,11 @@ impl Link {
             Some(capacity) if capacity.trace.kind() == Kind::Opportunities => TUN,
             _ => ETHERNET,
         }
+    }
+
+    /// Its rate, or the highest one of its trace.
+    pub fn fastest(&self) -> Rate {
+        self.trace.as_ref().map_or(self.rate, Capacity::peak)
     }
 
     /// Its trace, from the start, if it follows one.

@@ -52,6 +52,7 @@ bundled! {
     "web",
     "video",
     "changes",
+    "varying-link",
     "live",
     "fallback-1",
     "fallback-7",

@@ -1,10 +1,12 @@
 //! The keys of a scenario, as the tables of `schema` declare them: for the reference.
 
+use l4s_units::Duration;
+
 use crate::Plan;
 use crate::field::Field;
 use crate::schema::{
-    APP, ASSERT, AppDraft, AssertDraft, GROUP, HEAD, HOP, Head, HopDraft, KERNEL, LINK, PATH,
-    PROGRAM, PathDraft, ProgramDraft, UDP, WEB, uplink_fields,
+    APP, ASSERT, AppDraft, AssertDraft, GROUP, HEAD, HOP, Head, HopDraft, KERNEL, LINK, LinkDraft,
+    PATH, PROGRAM, PathDraft, ProgramDraft, UDP, WEB, uplink_fields,
 };
 use crate::show::{draft, web_draft};
 use crate::tree::Item;
@@ -79,15 +81,14 @@ pub fn keys() -> Vec<Keys> {
         seed: scenario.seed,
         host_jitter: scenario.host_jitter,
     };
+    // Neither rate nor trace is a default.
+    let link =
+        LinkDraft { rate: None, offset: Some(Duration::ZERO), ..LinkDraft::of(&scenario.link) };
     let program = ProgramDraft { group: group(), program: scenario.programs[0].clone() };
     vec![
         of("", HEAD, head),
-        of("[link]", LINK, scenario.link.clone()),
-        of(
-            "[uplink]",
-            &uplink_fields(),
-            scenario.uplink.iter().next().expect("LEAST has it").link.clone(),
-        ),
+        of("[link]", LINK, link.clone()),
+        of("[uplink]", &uplink_fields(), link),
         of("[[group]]", GROUP, draft(&scenario.groups[0])),
         of("[[web]]", WEB, web_draft(scenario, &scenario.web[0])),
         of("[[app]]", APP, AppDraft { group: group(), app: scenario.apps[0].clone() }),

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use l4s_units::printable;
 
-use crate::{Faults, Plan, bundled, nearest};
+use crate::{Faults, Files, Plan, bundled, nearest};
 
 /// Larger files are no scenarios.
 const MOST_BYTES: u64 = crate::tree::MOST_BYTES as u64;
@@ -28,13 +28,13 @@ pub enum Refused {
 
 impl Plan {
     /// The plan of a bundled scenario, of a file, or of a text of several lines in its place, with
-    /// these `KEY=VALUE` set.
+    /// these `KEY=VALUE` set. It may name files.
     ///
     /// # Errors
     /// It cannot be read, or is refused.
     pub fn open(scenario: &str, set: &[String]) -> Result<Plan, Refused> {
         let (name, text) = source(scenario)?;
-        Ok(Plan::parse(&name, &text, set)?)
+        Ok(Plan::parse_with(&name, &text, set, &files(scenario))?)
     }
 }
 
@@ -50,6 +50,13 @@ pub fn source(scenario: &str) -> Result<(String, String), Refused> {
         None if scenario.contains('\n') => Ok(("scenario".to_owned(), scenario.to_owned())),
         None => Ok((scenario.to_owned(), read(scenario)?)),
     }
+}
+
+/// The files that such a scenario may name: relative to its folder, or to the current one where it is in
+/// no file.
+pub fn files(scenario: &str) -> Files {
+    let is_file = bundled::find(scenario).is_none() && !scenario.contains('\n');
+    Files::of(if is_file { scenario } else { "" })
 }
 
 fn read(path: &str) -> Result<String, Refused> {

@@ -6,10 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::fault::{Gathered, Place, Source};
+use crate::files::Readers;
 use crate::schema::{self, Assert, Described};
 use crate::sweep::{self, Axis, Setting, Step, Sweep};
 use crate::tree::{self, Entry, Item, Node, Table};
-use crate::{Faults, shell_word};
+use crate::{Faults, Files, shell_word};
 
 /// The most runs that a plan may have.
 pub const MAX_POINTS: usize = 100_000;
@@ -73,9 +74,23 @@ pub struct Point {
 
 impl Plan {
     /// Reads a scenario. `name` is the text's name in messages; `set` are `KEY=VALUE` from the
-    /// command line.
+    /// command line. Neither may name a file: [`Plan::open`] and [`Plan::parse_with`] read files.
     pub fn parse(name: &str, text: &str, set: &[String]) -> Result<Plan, Faults> {
         Plan::parse_within(name, text, set, &Budget::default())
+    }
+
+    /// As [`Plan::parse`], where text and settings may name files.
+    ///
+    /// # Errors
+    /// The scenario or a setting is refused, or such a file.
+    pub fn parse_with(
+        name: &str,
+        text: &str,
+        set: &[String],
+        files: &Files,
+    ) -> Result<Plan, Faults> {
+        let template = Template::parse(name, text)?.with_files(files.clone());
+        template.plan_within(&template.read(set), &Budget::default())
     }
 
     /// As [`Plan::parse`], but of a sweep the first run alone: the others are neither resolved nor
@@ -94,7 +109,8 @@ impl Plan {
         set: &[String],
         budget: &Budget<'_>,
     ) -> Result<Plan, Faults> {
-        Template::parse(name, text)?.plan_within(&read(set), budget)
+        let template = Template::parse(name, text)?;
+        template.plan_within(&template.read(set), budget)
     }
 
     /// Every run `times` times, with seeds counted up from its own. `None` when that is more
@@ -172,6 +188,8 @@ pub struct Template {
     sweep: Sweep,
     /// The faults of its sweep, reported together with those of its runs.
     gathered: Gathered,
+    /// The files that it may name.
+    files: Option<Files>,
 }
 
 impl Template {
@@ -187,7 +205,12 @@ impl Template {
             return Err(gathered.finish(&[&source]));
         }
         let sweep = sweep::take(&mut root, &mut gathered);
-        Ok(Template { source, root, sweep, gathered })
+        Ok(Template { source, root, sweep, gathered, files: None })
+    }
+
+    /// The same text, which may name files.
+    pub fn with_files(self, files: Files) -> Template {
+        Template { files: Some(files), ..self }
     }
 
     /// The same runs without assertions, for those who change the scenario in mid-run.
@@ -204,7 +227,13 @@ impl Template {
     /// # Errors
     /// The scenario or a setting is refused.
     pub fn first(&self, set: &[String]) -> Result<Plan, Faults> {
-        self.first_within(&read(set), &Budget::default())
+        self.first_within(&self.read(set), &Budget::default())
+    }
+
+    /// Reads several `KEY=VALUE`, which may name files if the text may.
+    fn read(&self, set: &[String]) -> Vec<Override> {
+        let files = self.files.as_ref().map(Files::of_user);
+        set.iter().map(|text| Override { files: files.clone(), ..Override::new(text) }).collect()
     }
 
     /// As [`Template::first`], within a budget.
@@ -237,7 +266,10 @@ impl Template {
         let last = sweep::pin(&mut sweep.axes, settings, &mut gathered);
         let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let default_name = stem.strip_suffix(".toml").unwrap_or(stem);
-        let asked = Asked { root: &self.root, sweep: &sweep, last: &last, default_name, most };
+        let of_set = set.iter().map(|set| set.files.as_ref());
+        let readers = Readers([self.files.as_ref()].into_iter().chain(of_set).collect());
+        let (root, sweep, last) = (&self.root, &sweep, &last);
+        let asked = Asked { root, sweep, last, default_name, most, readers };
         match asked.points(budget, &mut gathered) {
             Some((points, question)) if gathered.is_empty() => {
                 let shown = |axis: &Axis| {
@@ -302,10 +334,12 @@ pub struct Override {
     source: Source,
     /// `None` where the text is no `KEY=VALUE`, which is a fault of every plan that it is applied to.
     setting: Option<Setting>,
+    /// The files that it may name.
+    files: Option<Files>,
 }
 
 impl Override {
-    /// Reads `KEY=VALUE`.
+    /// Reads `KEY=VALUE`. It may name no file.
     pub fn new(text: &str) -> Override {
         let source = Source { name: "--set".to_owned(), text: text.to_owned() };
         let key = text.split_once('=').map(|(key, _)| key).filter(|key| !key.trim().is_empty());
@@ -314,7 +348,12 @@ impl Override {
             place: Place { source: 0, bytes: 0..key.len() },
             value: tree::parse_value(&source, 0, key.len() + 1),
         });
-        Override { source, setting }
+        Override { source, setting, files: None }
+    }
+
+    /// The same setting, which may name files.
+    pub fn with_files(self, files: Files) -> Override {
+        Override { files: Some(files), ..self }
     }
 
     /// The key, without the blanks around it; the whole text where that is no `KEY=VALUE`.
@@ -346,11 +385,6 @@ impl Override {
     }
 }
 
-/// Reads several `KEY=VALUE`.
-fn read(set: &[String]) -> Vec<Override> {
-    set.iter().map(|text| Override::new(text)).collect()
-}
-
 /// The discipline of this kind with these settings, which are those of `[aqm]`.
 ///
 /// # Errors
@@ -379,6 +413,8 @@ struct Asked<'a> {
     default_name: &'a str,
     /// The maximum number of runs.
     most: usize,
+    /// Who may name files.
+    readers: Readers<'a>,
 }
 
 impl Asked<'_> {
@@ -438,7 +474,9 @@ impl Asked<'_> {
             for setting in settings() {
                 setting.apply(&mut root, gathered);
             }
-            if let Some(described) = schema::scenario(&root, self.default_name, gathered) {
+            if let Some(described) =
+                schema::scenario(&root, self.default_name, &self.readers, gathered)
+            {
                 let Described { scenario, asserts, question: asked } = described;
                 question = asked;
                 flows += self::flows(&scenario);

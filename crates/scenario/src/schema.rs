@@ -15,7 +15,7 @@ mod web;
 
 use std::collections::{HashMap, HashSet};
 
-use l4s_model::{Group, Scenario, Udp};
+use l4s_model::{Group, Link, Scenario, Udp};
 use l4s_units::Duration;
 
 pub(crate) use app::{APP, AppDraft};
@@ -24,7 +24,7 @@ pub(crate) use assert::{ASSERT, AssertDraft, assertion};
 pub(crate) use group::{GROUP, GroupDraft, Start};
 pub(crate) use hop::{HOP, HopDraft};
 pub(crate) use kernel::KERNEL;
-pub(crate) use link::{LINK, set_limit};
+pub(crate) use link::{LINK, LinkDraft, set_limit};
 pub(crate) use path::{PATH, PathDraft};
 pub(crate) use program::{PROGRAM, ProgramDraft};
 pub(crate) use udp::UDP;
@@ -34,6 +34,7 @@ pub(crate) use web::{WEB, WebDraft};
 use crate::catalog;
 use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
 use crate::field::{Field, LONGEST, Refusal, count, duration, flag, is_misspelt, line, read_table};
+use crate::files::Readers;
 use crate::tree::{self, Node, Table, text};
 
 /// The shortest run.
@@ -166,6 +167,7 @@ pub(crate) struct Described {
 pub(crate) fn scenario(
     root: &Table,
     default_name: &str,
+    readers: &Readers<'_>,
     gathered: &mut Gathered,
 ) -> Option<Described> {
     let before = gathered.count();
@@ -186,11 +188,11 @@ pub(crate) fn scenario(
         false => head.duration,
     };
 
-    let link = link::link(root, gathered);
+    let link = link::link(root, readers, gathered);
     let groups = group::groups(root, end, gathered);
     let udp = udp::udp(root, end, gathered);
     let kernel = kernel::kernel(root, gathered);
-    let uplink = uplink::uplink(root, &groups, &udp, gathered);
+    let uplink = uplink::uplink(root, &groups, &udp, readers, gathered);
     let aqm = link::aqm(root, link.as_ref(), gathered);
     let names = Names::new(root, &groups, &udp);
     let before_web = gathered.count();
@@ -205,7 +207,7 @@ pub(crate) fn scenario(
         let table = root.get("aqm").and_then(Node::table);
         link::limit_for_a_packet(table, "aqm", *limit, udp.iter().map(|(udp, _)| udp), gathered);
     }
-    sources(root, &groups, &udp, web_is_right, gathered);
+    sources(root, link.as_ref(), &groups, &udp, web_is_right, gathered);
 
     let warmup = head.warmup.unwrap_or(head.duration / 4);
     if warmup >= end {
@@ -271,6 +273,7 @@ pub(crate) fn discipline(
 /// The conditions on all sources of a run together, and the buffer for them.
 fn sources(
     root: &Table,
+    link: Option<&Link>,
     groups: &[(Group, &Table)],
     udp: &[(Udp, &Table)],
     web_is_right: bool,
@@ -321,7 +324,8 @@ fn sources(
         }
     }
     if let Some(table) = root.get("link").and_then(Node::table) {
-        link::room_for_a_packet(table, "link", udp.iter().map(|(udp, _)| udp), gathered);
+        let udp = udp.iter().map(|(udp, _)| udp);
+        link::room_for_a_packet(table, "link", link.map(|link| link.rate), udp, gathered);
     }
 }
 
@@ -394,6 +398,12 @@ pub fn group_names(text: &str) -> Vec<String> {
     let source = Source { name: String::new(), text: text.to_owned() };
     let root = tree::parse(&source, 0, &mut Gathered::default());
     source_names(&root, "group").into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a scenario says its name, whether or not the rest of it is right.
+pub fn has_name(text: &str) -> bool {
+    let source = Source { name: String::new(), text: text.to_owned() };
+    tree::parse(&source, 0, &mut Gathered::default()).get("name").is_some()
 }
 
 /// The groups and UDP sources by name, for references.

@@ -9,7 +9,8 @@ use l4s_units::{Duration, Time};
 use crate::field::Field;
 use crate::schema::{
     APP, ASSERT, AppDraft, AssertDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK,
-    PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WebDraft, set_limit, uplink_fields,
+    LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WebDraft, set_limit,
+    uplink_fields,
 };
 use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
@@ -45,12 +46,12 @@ impl Shown {
         };
         out.fields(HEAD, &head);
         out.table("link");
-        out.fields(LINK, &scenario.link);
+        out.fields(LINK, &LinkDraft::of(&scenario.link));
         out.table("aqm");
         out.aqm(&scenario.aqm, &scenario.link);
         if let Some(uplink) = &scenario.uplink {
             out.table("uplink");
-            out.fields(&uplink_fields(), &uplink.link);
+            out.fields(&uplink_fields(), &LinkDraft::of(&uplink.link));
             out.inner("aqm");
             out.aqm(&uplink.aqm, &uplink.link);
         }

@@ -438,7 +438,13 @@ pub(crate) fn pin(
         if axis.is_some() || setting.path == "case" {
             pin_case(axis, &setting, gathered);
         } else if let Some(axis) = axes.iter_mut().find(|axis| axis.path == setting.path) {
-            axis.steps = vec![setting.step()];
+            // One of its own values is that of the text: a file is relative to the text's folder then.
+            let pinned = setting.value.plain();
+            let own = axis
+                .steps
+                .iter()
+                .find(|step| matches!(&step.settings[..], [own] if own.value.plain() == pinned));
+            axis.steps = vec![own.cloned().unwrap_or_else(|| setting.step())];
         } else {
             axes.retain(|axis| !covers(&setting.path, &axis.path));
             last.push(setting);

@@ -65,8 +65,8 @@ macro_rules! refuses {
 
 refuses! {
     an_unknown_key: "rate   = " => "rat   = ",
-        "s.toml:6:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst`, \
-         `ack_loss` or `aggregation`; \
+        "s.toml:6:1: `link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, \
+         `trace_scale`, `buffer`, `burst`, `ack_loss` or `aggregation`; \
          did you mean `rate`?";
     an_airtime_of_seconds: "\"40mbit\"" => "\"40mbit\"\naggregation = \"1s\"",
         "s.toml:7:15: `link.aggregation`: found \"1s\", expected a time such as \"10ms\", from 0s \
@@ -75,8 +75,8 @@ refuses! {
         "s.toml:7:15: `link.aggregation`: found \"64kb\", expected a time: a number with ns, us, ms, \
          s or min, such as \"10ms\", from 0s to 100ms";
     a_misspelt_airtime: "\"40mbit\"" => "\"40mbit\"\nagregation = \"2ms\"",
-        "s.toml:7:1: `link.agregation`: unknown key, expected `rate`, `buffer`, `burst`, \
-         `ack_loss` or `aggregation`; did you mean `aggregation`?";
+        "s.toml:7:1: `link.agregation`: unknown key, expected `rate`, `trace`, `trace_offset`, \
+         `trace_scale`, `buffer`, `burst`, `ack_loss` or `aggregation`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
          `seed`, `host_jitter`, `link`, `aqm`, `uplink`, `group`, `web`, `app`, `program`, `udp`, `hop`, \
@@ -308,10 +308,10 @@ refuses_more! {
         "s.toml:11:13: `udp.direction`: found \"upp\", expected one of \"down\", \"up\"; did you mean \"up\"?";
     an_uplink_without_a_rate: "[uplink]\nbuffer = \"10p\"",
         "s.toml:9:1: `uplink.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
-         such as \"40mbit\"";
+         such as \"40mbit\"; or `trace`";
     an_uplink_that_loses_acknowledgements: "[uplink]\nrate = \"1mbit\"\nack_loss = 0.1",
-        "s.toml:11:1: `uplink.ack_loss`: unknown key, expected `rate`, `buffer`, `burst`, `aggregation` \
-         or `aqm`";
+        "s.toml:11:1: `uplink.ack_loss`: unknown key, expected `rate`, `trace`, `trace_offset`, \
+         `trace_scale`, `buffer`, `burst`, `aggregation` or `aqm`";
     an_uplink_with_less_room_than_a_packet: "[uplink]\nrate = \"1mbit\"\nbuffer = \"1kb\"",
         "s.toml:11:10: `uplink.buffer`: found \"1kb\", expected room for a packet of 1514b";
     an_unknown_discipline_of_the_uplink: "[uplink]\nrate = \"1mbit\"\naqm = \"fifa\"",
@@ -692,8 +692,8 @@ fn a_set_points_at_its_own_text() {
     );
     assert_eq!(
         set("link.rat=40mbit"),
-        "--set:1:1: `link.rat`: unknown key, expected `rate`, `buffer`, `burst`, `ack_loss` or \
-         `aggregation`; \
+        "--set:1:1: `link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, \
+         `trace_scale`, `buffer`, `burst`, `ack_loss` or `aggregation`; \
          did you mean `rate`?"
     );
     assert_eq!(set("40mbit"), "--set:1:1: expected KEY=VALUE, such as link.rate=40mbit");

@@ -275,7 +275,8 @@ impl Traffic {
         let Scenario { groups, udp, web, apps, paths, changes, duration, .. } = scenario;
         let flows = scenario.roster().flows() - udp.len();
         let rates = changes.iter().filter_map(|change| change.rate);
-        let fastest = rates.fold(scenario.link.rate, Rate::max);
+        let up = scenario.uplink.iter().map(|uplink| uplink.link.fastest());
+        let fastest = rates.chain(up).fold(scenario.link.fastest(), Rate::max);
         let later = changes.iter().flat_map(|change| &change.rtts).map(|(_, rtt)| *rtt);
         let longest = groups.iter().map(|group| group.rtt).chain(later).max().unwrap_or_default();
 
@@ -374,8 +375,9 @@ fn expected(web: &[Web], span: Duration) -> u64 {
 /// Downloads at a time where the link has room for them all; more than all where it has not.
 fn at_a_time(scenario: &Scenario, fastest: Rate) -> u64 {
     let Scenario { web, udp, groups, changes, hops, .. } = scenario;
+    let further = hops.iter().map(|hop| &hop.link).chain(scenario.uplink.iter().map(|up| &up.link));
     let rates =
-        changes.iter().filter_map(|change| change.rate).chain(hops.iter().map(|hop| hop.link.rate));
+        changes.iter().filter_map(|change| change.rate).chain(further.map(|link| link.rate));
     let slowest = rates.fold(scenario.link.rate.min(fastest), Rate::min).as_bps() as f64;
     let others = udp.iter().map(|udp| udp.rate.as_bps() as f64).sum::<f64>();
     let left = slowest - others;

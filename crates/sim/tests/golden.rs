@@ -227,6 +227,11 @@ fn changes() {
 }
 
 #[test]
+fn varying_link() {
+    check("varying-link", &["duration=10s", "warmup=2s"]);
+}
+
+#[test]
 fn live() {
     check("live", &[]);
 }

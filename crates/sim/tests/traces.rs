@@ -68,6 +68,34 @@ fn two_flows_use_every_opportunity() {
     assert!(departures.0.len() as f64 >= 0.95 * 1500.0 * 20.0, "{}", departures.0.len());
 }
 
+/// What a text asks for passes: two flows without an end use all of each trace but half a per cent.
+#[test]
+fn a_saturated_trace_of_a_scenario_carries_its_opportunities() {
+    let folder = std::env::temp_dir().join(format!("l4s-sim-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    // 2 opportunities each 3 ms, and none for 30 ms of each second: 11 · 10⁶ b/s or so.
+    let instants = (1..=970u32).filter(|ms| ms % 3 > 0).chain([1000]);
+    let lines: String = instants.map(|ms| format!("{ms}\n")).collect();
+    std::fs::write(folder.join("gaps.trace"), lines).unwrap();
+    let text = "duration = \"40s\"\nwarmup = \"10s\"\n\
+         [link]\ntrace = \"gaps.trace\"\nbuffer = \"500ms\"\n[aqm]\nkind = \"fifo\"\n\
+         [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\nflows = 2\n";
+    let file = folder.join("s.toml");
+    std::fs::write(&file, text).unwrap();
+    let plan = Plan::open(file.to_str().unwrap(), &[]).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let capacity = scenario.link.trace.as_ref().unwrap();
+    let (from, to) = (Time::ZERO + scenario.warmup, Time::ZERO + scenario.duration);
+    let could = capacity.bytes_between(from, to).get() as f64 * 8.0 / 30.0;
+    let summary = summary(scenario);
+    assert_eq!(summary.link.rate_bps, could);
+    assert!((summary.link.utilization - 1.0).abs() < 0.005, "{}", summary.link.utilization);
+    // Of each 1504 B an IP packet of 1500 B.
+    let carried = rate(&summary, "A") * 1504.0 / 1500.0;
+    assert!((carried / could - 1.0).abs() < 0.005, "{carried} of {could}");
+}
+
 /// A trace of one rate is the link of that rate, to the nanosecond in which a bucket saves.
 #[test]
 fn a_constant_trace_is_a_constant_rate() {

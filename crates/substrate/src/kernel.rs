@@ -117,7 +117,7 @@ impl<O: Observe> Substrate<O> for Kernel {
         }
         let rates = scenarios.iter().flat_map(|scenario| {
             let changes = scenario.changes.iter().filter_map(|change| change.rate);
-            changes.chain([scenario.link.rate])
+            changes.chain([scenario.link.fastest()])
         });
         match rates.max() {
             Some(fastest) if fastest > CERTAIN => self.carries(fastest)?,

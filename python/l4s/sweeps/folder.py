@@ -95,13 +95,14 @@ def save(
     made: dict[str, Any],
     scenario: str,
     model: str,
+    copies: dict[str, bytes],
     code: str,
     tables: Callable[[], object],
 ) -> None:
     """Puts the result of one run into a folder of its own, with its origin.
 
     It has the files that the command line writes, and its manifest. ``scenario`` is for people,
-    ``model`` the same as JSON for the report.
+    ``model`` the same as JSON for the report, ``copies`` the files that its link follows.
     """
     if out.exists() and not out.is_dir():
         raise SweepError(f"{out} is a file: expected a folder")
@@ -115,6 +116,8 @@ def save(
     durable.write(out / SAVED, _writes(json.dumps(made, indent=2) + "\n"))
     durable.write(out / SCENARIO, _writes(scenario))
     durable.write(out / SCENARIOS, _writes(model))
+    for name, copy in copies.items():
+        durable.write(out / name, _writes(copy))
     if code:
         durable.write(out / ALGORITHMS, _writes(code))
     # The last of them completes a folder.
@@ -205,8 +208,9 @@ def remembered(out: Path) -> Keys:
         return np.empty(0, np.uint64)
 
 
-def _writes(text: str) -> Callable[[Path], object]:
-    return lambda part: part.write_text(text, encoding="utf-8")
+def _writes(content: str | bytes) -> Callable[[Path], object]:
+    data = content.encode() if isinstance(content, str) else content
+    return lambda part: part.write_bytes(data)
 
 
 def _line(there: str, mine: str) -> str:

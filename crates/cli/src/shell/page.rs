@@ -12,7 +12,7 @@ use l4s_live::Meter;
 use l4s_live::document::Presets;
 use l4s_live::server::{Background, Limits, Options, Server};
 use l4s_model::Scenario;
-use l4s_scenario::Plan;
+use l4s_scenario::{Files, Plan};
 use l4s_substrate::{Capabilities, Error, Lane, Programs, Ran, Remote, Substrate, Watch};
 use l4s_units::Time;
 
@@ -42,9 +42,9 @@ impl Page {
     ///
     /// # Errors
     /// The address is in use or not available.
-    pub fn open(plan: &Plan, listen: SocketAddr) -> Result<Page, Failure> {
+    pub fn open(plan: &Plan, files: &Files, listen: SocketAddr) -> Result<Page, Failure> {
         let failed = |why: String| Failure::Substrate(format!("--live: {why}"));
-        let presets = Presets::new(plan, &plan.name, None)
+        let presets = Presets::with_files(plan, &plan.name, None, files)
             .map_err(|fault| failed(format!("`{}`: {fault}", fault.field)))?;
         let remote = Arc::new(Remote::new(&plan.points[0].scenario));
         let seat = Seat::default();

@@ -139,6 +139,61 @@ fn a_preset_can_be_set_as_any_key() {
 }
 
 #[test]
+fn viewers_choose_a_bundled_trace_and_no_rate_beside_it() {
+    let text = "link.trace = \"lte-1\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
+    let document = self::text(text).unwrap();
+    let fault = document.with(0, &set(&[("link.rate", "9mbit")])).unwrap_err();
+    assert_eq!(fault.field, "link.rate");
+    assert_eq!(fault.message, "`link.rate`: the link has a `trace` already");
+    let other = document.with(0, &set(&[("link.trace", "5g-1")])).unwrap();
+    // Another trace needs another run.
+    let [old, new] = [&document, &other].map(|document| document.scenarios().next().unwrap());
+    assert!(!old.adaptable(new));
+    assert!(old.adaptable(old));
+}
+
+#[test]
+fn viewers_read_no_file_and_the_operator_does() {
+    let folder = std::env::temp_dir().join(format!("l4s-live-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("t.csv"), "time_s,rate_mbps\n0,5\n1,15\n2,\n").unwrap();
+    std::fs::write(folder.join("other.csv"), "time_s,rate_mbps\n0,secret\n").unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let group = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
+    let text =
+        format!("link.trace = \"lte-1\"\n{group}[sweep]\n\"link.trace\" = [\"t.csv\", \"lte-1\"]");
+    let name = path("mine.toml");
+    let files = Files::of(&name);
+    let plan = Plan::parse_with(&name, &text, &[], &files).unwrap();
+    // Without files there is no session at all.
+    assert!(Presets::new(&plan, &name, None).is_err());
+    let presets = Presets::with_files(&plan, &name, None, &files).unwrap();
+    let document = presets.open(&Opening::default()).unwrap();
+    assert_eq!(document.scenarios().next().unwrap().link.rate.as_bps(), 10_000_000);
+
+    let refused = |fault: Fault| {
+        assert!(fault.message.contains("expected a bundled trace"), "{}", fault.message);
+        assert!(!fault.message.contains("secret") && !fault.message.contains("No such"));
+    };
+    for name in [path("other.csv"), path("none.csv"), "/etc/passwd".to_owned()] {
+        let quoted = format!("{{ trace = \"{name}\" }}");
+        refused(document.with(0, &set(&[("link.trace", &name)])).unwrap_err());
+        let opening = Opening { start: Start::Point(0), set: set(&[("link.trace", &name)]) };
+        refused(presets.open(&opening).unwrap_err());
+        let whole = document.with(0, &set(&[("link", &quoted)])).unwrap_err();
+        assert!(!whole.message.contains("secret"), "{}", whole.message);
+        let text = format!("link.trace = \"{name}\"\n{group}");
+        let opening = Opening { start: Start::Text(text), set: Changes::default() };
+        refused(presets.open(&opening).unwrap_err());
+    }
+    // Nor does the text that is shown open the operator's file for others.
+    let opening =
+        Opening { start: Start::Text(document.text().to_owned()), set: Changes::default() };
+    refused(presets.open(&opening).unwrap_err());
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn all_keys_are_set_or_none_and_the_fault_names_its_key() {
     let document = live().with(0, &set(&[("link.rate", "20mbit")])).unwrap();
     let fault = |pairs: &[(&str, &str)]| document.with(0, &set(pairs)).unwrap_err();
@@ -146,7 +201,8 @@ fn all_keys_are_set_or_none_and_the_fault_names_its_key() {
     assert_eq!(typo.field, "link.rat");
     assert_eq!(
         typo.message,
-        "`link.rat`: unknown key, expected `rate`, `buffer`, `burst`, `ack_loss` or `aggregation`"
+        "`link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, `trace_scale`, \
+         `buffer`, `burst`, `ack_loss` or `aggregation`"
     );
     assert_eq!(typo.help.unwrap(), "did you mean `rate`?");
     assert_eq!(fault(&[("aqm.target", "9s")]).field, "aqm.target");

@@ -66,7 +66,7 @@ pub(super) fn changes(
         let time = time(table, &node.place, end, gathered);
         let buffer = buffer_of(root, link);
         let aqm = table.entry("aqm").and_then(|entry| aqm(entry, buffer, udp, gathered));
-        let rate = table.entry("link").and_then(|entry| rate(entry, gathered));
+        let rate = table.entry("link").and_then(|entry| rate(entry, link, gathered));
         let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, names, gathered));
         if gathered.count() > before {
             continue;
@@ -152,10 +152,16 @@ fn inner<'a>(
     table
 }
 
-fn rate(entry: &Entry, gathered: &mut Gathered) -> Option<Rate> {
+fn rate(entry: &Entry, link: Option<&Link>, gathered: &mut Gathered) -> Option<Rate> {
     let table = inner(entry, "at.link", "rate", gathered)?;
     only(table, "at.link", "rate", LINK, gathered);
     let node = table.get("rate")?;
+    if link.is_some_and(|link| link.trace.is_some()) {
+        let message = "`at.link.rate`: the link follows `link.trace`, which has rates of its own";
+        let help = "leave out one of them, or write the change into the trace".to_owned();
+        gathered.add(&node.place, message, Some(help));
+        return None;
+    }
     let rate = quantity(node, LOWEST_RATE, HIGHEST_RATE);
     rate.map_err(|refusal| refusal.report("at.link.rate", node, gathered)).ok()
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashSet};
 
 use l4s_model::{Group, Hop, Link, Per, Scenario, Side, UPLINK, Udp, Web};
-use l4s_units::Bytes;
+use l4s_units::{Bytes, Rate};
 
 use super::link::{
     HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, limit_for_a_packet, own_discipline,
-    room_for_a_packet, unset,
+    refuse_trace, room_for_a_packet, unset,
 };
 use super::{Names, few_tables, listed_groups, source_name};
 use crate::fault::{Gathered, did_you_mean};
@@ -118,6 +118,9 @@ pub(super) fn hops(
     let mut names = HashSet::new();
     let with_web: HashSet<usize> = web.iter().map(|web| web.group).collect();
     for (node, table) in few_tables(root, "hop", gathered) {
+        if refuse_trace(table, "hop", gathered) {
+            continue;
+        }
         let before = gathered.count();
         let mut draft = HopDraft {
             name: String::new(),
@@ -143,7 +146,8 @@ pub(super) fn hops(
         let sources = places(table, "hop", sources, known, groups.len() + udp.len(), gathered);
         let passing = sources.iter().filter_map(|place| place.checked_sub(groups.len()));
         let passing = passing.map(|number| &udp[number].0);
-        room_for_a_packet(table, "hop", passing.clone(), gathered);
+        let rate = Some(link.rate).filter(|rate| *rate > Rate::ZERO);
+        room_for_a_packet(table, "hop", rate, passing.clone(), gathered);
         if let Some((_, limit)) = &aqm {
             let table = table.get("aqm").and_then(Node::table);
             limit_for_a_packet(table, "hop.aqm", *limit, passing, gathered);

@@ -1,6 +1,7 @@
 //! `[link]` and `[aqm]`: the bottleneck and its queue.
 
-use l4s_model::{Buffer, Link, Udp};
+use l4s_model::{Buffer, Capacity, Link, Udp};
+use l4s_trace::{MAX_PERIOD, Play};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, packets};
 
@@ -9,7 +10,8 @@ use crate::fault::{Gathered, Place};
 use crate::field::{
     Field, Refusal, bytes_text, duration, is_misspelt, quantity, read_table, without_unit,
 };
-use crate::tree::{Item, Node, Table, text};
+use crate::files::{Readers, bundled_names};
+use crate::tree::{Entry, Item, Node, Table, text};
 use crate::{catalog, settings};
 
 /// A full packet on the link: the smallest buffer.
@@ -18,52 +20,135 @@ const PACKET: Bytes = l4s_aqm::MTU;
 /// The longest airtime of an aggregate. Those of WiFi and of cable modems are a few milliseconds.
 const LONGEST_AIRTIME: Duration = Duration::from_millis(100);
 
+/// The longest path to a file.
+const LONGEST_NAME: usize = 4096;
+
 /// The slowest and the fastest link.
 pub(super) const LOWEST_RATE: Rate = Rate::from_bps(1000);
 pub(super) const HIGHEST_RATE: Rate = Rate::from_mbps(1_000_000);
 
-pub(crate) const LINK: &[Field<Link>] = &[
+/// The keys of a trace.
+const TRACE: [&str; 3] = ["trace", "trace_offset", "trace_scale"];
+
+/// A link whose trace is a name still.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkDraft {
+    pub rate: Option<Rate>,
+    pub trace: Option<String>,
+    /// Without a trace it means nothing.
+    pub offset: Option<Duration>,
+    pub scale: Option<Rate>,
+    /// Without rate and trace.
+    pub link: Link,
+}
+
+impl LinkDraft {
+    /// A link of a scenario.
+    pub fn of(link: &Link) -> LinkDraft {
+        let link = link.clone();
+        match &link.trace {
+            Some(capacity) => LinkDraft {
+                rate: None,
+                trace: Some(capacity.file().to_owned()),
+                offset: Some(capacity.play().offset),
+                scale: capacity.play().mean,
+                link,
+            },
+            None => {
+                LinkDraft { rate: Some(link.rate), trace: None, offset: None, scale: None, link }
+            }
+        }
+    }
+}
+
+pub(crate) const LINK: &[Field<LinkDraft>] = &[
     Field {
         name: "rate",
-        doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"",
-        required: true,
-        read: |link, node| quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| link.rate = rate),
-        write: |link| Some(text(link.rate)),
+        doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"; or `trace`",
+        required: false,
+        read: |draft, node| {
+            quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| draft.rate = Some(rate))
+        },
+        write: |draft| draft.rate.map(text),
+    },
+    Field {
+        name: "trace",
+        doc: "the capacity over time, in the place of `rate`: a bundled trace or a file, which repeats",
+        required: false,
+        read: |draft, node| trace(node).map(|name| draft.trace = Some(name)),
+        write: |draft| draft.trace.as_ref().map(text),
+    },
+    Field {
+        name: "trace_offset",
+        doc: "the time within the trace at which it starts",
+        required: false,
+        read: |draft, node| {
+            duration(node, Duration::ZERO, MAX_PERIOD).map(|offset| draft.offset = Some(offset))
+        },
+        write: |draft| draft.offset.map(text),
+    },
+    Field {
+        name: "trace_scale",
+        doc: "scales the trace to this mean rate; its own mean unless set",
+        required: false,
+        read: |draft, node| {
+            quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|mean| draft.scale = Some(mean))
+        },
+        write: |draft| draft.scale.map(text),
     },
     Field {
         name: "buffer",
         doc: "the buffer: packets (\"100p\"), bytes on the link, or time at the link's rate",
         required: false,
-        read: |link, node| buffer(node).map(|buffer| link.buffer = buffer),
-        write: |link| Some(text(buffer_text(link.buffer))),
+        read: |draft, node| buffer(node).map(|buffer| draft.link.buffer = buffer),
+        write: |draft| Some(text(buffer_text(draft.link.buffer))),
     },
     Field {
         name: "burst",
         doc: "the burst that may be sent after idling: the bucket of the shaper, as htb's burst",
         required: false,
-        read: |link, node| {
-            quantity(node, Bytes::ZERO, Bytes::new(100_000_000)).map(|burst| link.burst = burst)
+        read: |draft, node| {
+            quantity(node, Bytes::ZERO, Bytes::new(100_000_000))
+                .map(|burst| draft.link.burst = burst)
         },
-        write: |link| Some(text(bytes_text(link.burst))),
+        write: |draft| Some(text(bytes_text(draft.link.burst))),
     },
     Field {
         name: "ack_loss",
         doc: "the chance that an acknowledgement is lost on its way back, from 0 to 0.9",
         required: false,
-        read: |link, node| ack_loss(node).map(|chance| link.ack_loss = chance),
-        write: |link| Some(Item::Float(link.ack_loss)),
+        read: |draft, node| ack_loss(node).map(|chance| draft.link.ack_loss = chance),
+        write: |draft| Some(Item::Float(draft.link.ack_loss)),
     },
     Field {
         name: "aggregation",
         doc: "the longest airtime of a burst in which it delivers, as WiFi does; \"0s\" for none",
         required: false,
-        read: |link, node| {
+        read: |draft, node| {
             duration(node, Duration::ZERO, LONGEST_AIRTIME)
-                .map(|airtime| link.aggregation = airtime)
+                .map(|airtime| draft.link.aggregation = airtime)
         },
-        write: |link| Some(text(link.aggregation)),
+        write: |draft| Some(text(draft.link.aggregation)),
     },
 ];
+
+/// The name of a trace. Which trace that is, is said by [`follow`].
+fn trace(node: &Node) -> Result<String, Refusal> {
+    match node.text() {
+        Some(name)
+            if !name.trim().is_empty()
+                && name.len() <= LONGEST_NAME
+                && !name.chars().any(char::is_control) =>
+        {
+            Ok(name.to_owned())
+        }
+        _ => Err(Refusal::expected(format!(
+            "a bundled trace ({}) or a file, relative to the folder of the scenario (set by \
+             `--set`: to the current one)",
+            bundled_names()
+        ))),
+    }
+}
 
 fn ack_loss(node: &Node) -> Result<f64, Refusal> {
     match node.item {
@@ -107,7 +192,7 @@ pub(super) fn unset() -> Link {
     Link::new(Rate::from_bps(0))
 }
 
-pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
+pub(super) fn link(root: &Table, readers: &Readers<'_>, gathered: &mut Gathered) -> Option<Link> {
     let Some(node) = root.get("link") else {
         let names: Vec<&str> = HEAD.iter().map(|f| f.name).chain(TABLES.iter().copied()).collect();
         if is_misspelt("link", root, &names) {
@@ -117,15 +202,119 @@ pub(super) fn link(root: &Table, gathered: &mut Gathered) -> Option<Link> {
         gathered.add(&Place::default(), "`link` is missing: the bottleneck", Some(help));
         return None;
     };
-    let table = one_table(node, "link", gathered)?;
+    read(node, "link", LINK, &[], readers, gathered)
+}
+
+/// The link in a table of this name, which has these keys and others `elsewhere`.
+pub(super) fn read(
+    node: &Node,
+    path: &str,
+    fields: &[Field<LinkDraft>],
+    elsewhere: &[&str],
+    readers: &Readers<'_>,
+    gathered: &mut Gathered,
+) -> Option<Link> {
+    let table = one_table(node, path, gathered)?;
     let before = gathered.count();
-    let mut link = unset();
-    read_table(table, &node.place, "link", LINK, &[], &mut link, gathered);
+    let mut draft = LinkDraft { rate: None, trace: None, offset: None, scale: None, link: unset() };
+    read_table(table, &node.place, path, fields, elsewhere, &mut draft, gathered);
+    rate_or_trace(table, &node.place, path, gathered);
+    if gathered.count() > before {
+        return None;
+    }
+    let mut link = match draft.trace {
+        None => Link { rate: draft.rate?, ..draft.link },
+        Some(_) => {
+            let offset = draft.offset.unwrap_or(Duration::ZERO);
+            let play = Play { offset, mean: draft.scale };
+            draft.link.following(follow(table, path, play, readers, gathered)?)
+        }
+    };
     // A link that is on the air or not saves no airtime for later, unless it is to.
     if !link.aggregation.is_zero() && table.get("burst").is_none() {
         link.burst = Bytes::ZERO;
     }
-    (gathered.count() == before).then_some(link)
+    Some(link)
+}
+
+/// Refuses keys that a trace excludes, and a link with neither rate nor trace.
+fn rate_or_trace(table: &Table, place: &Place, path: &str, gathered: &mut Gathered) {
+    let names: Vec<&str> = LINK.iter().map(|field| field.name).collect();
+    let (rate, trace) = (table.entry("rate"), table.entry("trace"));
+    match (rate, trace) {
+        (Some(rate), Some(trace)) => {
+            // A setting says more than the text.
+            let (key, entry, other) = match rate.place.source > trace.place.source {
+                true => ("rate", rate, "trace"),
+                false => ("trace", trace, "rate"),
+            };
+            let message = format!("`{path}.{key}`: the link has a `{other}` already");
+            let help = "leave out one of them; `trace_scale` gives a trace another mean rate";
+            gathered.add(&entry.place, message, Some(help.to_owned()));
+        }
+        (None, None) if ["rate", "trace"].iter().all(|name| !is_misspelt(name, table, &names)) => {
+            let message = format!("`{path}.rate` is missing: {}", LINK[0].doc);
+            gathered.add(place, message, None);
+        }
+        _ => {}
+    }
+    let without_trace = TRACE[1..].iter().filter_map(|name| table.entry(name));
+    for entry in without_trace.filter(|_| trace.is_none()) {
+        let message = format!("`{path}.{}` has no effect without `trace`", entry.key);
+        gathered.add(&entry.place, message, None);
+    }
+    let aggregation = table.entry("aggregation").filter(|_| trace.is_some());
+    let none =
+        |entry: &&Entry| entry.value.text().is_some_and(|text| text.parse() == Ok(Duration::ZERO));
+    if let Some(entry) = aggregation.filter(|entry| !none(entry)) {
+        let found = entry.value.found();
+        let message = format!(
+            "`{path}.aggregation`: found {found} beside `trace`, expected \"0s\": a trace has \
+             pauses of its own"
+        );
+        gathered.add(&entry.place, message, None);
+    }
+}
+
+/// The capacity that the trace in a table of this name has, played so.
+fn follow(
+    table: &Table,
+    path: &str,
+    play: Play,
+    readers: &Readers<'_>,
+    gathered: &mut Gathered,
+) -> Option<Capacity> {
+    let node = table.get("trace")?;
+    let capacity = match readers.capacity(node, play) {
+        Ok(capacity) => capacity,
+        Err((message, help)) => {
+            gathered.add(&node.place, format!("`{path}.trace`: {message}"), help);
+            return None;
+        }
+    };
+    if capacity.mean() < LOWEST_RATE {
+        let (found, mean) = (node.found(), capacity.mean());
+        let message = format!(
+            "`{path}.trace`: {found} has a mean rate of {mean}, expected {LOWEST_RATE} or more"
+        );
+        let help = "`trace_scale` gives it another".to_owned();
+        gathered.add(&node.place, message, Some(help));
+        return None;
+    }
+    Some(capacity)
+}
+
+/// Refuses the keys of a trace in a table of another kind of link: whether there are any.
+pub(super) fn refuse_trace(table: &Table, path: &str, gathered: &mut Gathered) -> bool {
+    let entries = TRACE.iter().filter_map(|name| table.entry(name));
+    let before = gathered.count();
+    for entry in entries {
+        let message =
+            format!("`{path}.{}`: only the bottleneck and the uplink follow a trace", entry.key);
+        let help = "give it a `rate` here, or let `link.trace` be the varying link".to_owned();
+        gathered.add(&entry.place, message, Some(help));
+    }
+    gathered.count() > before
 }
 
 /// The discipline, and its limit.
@@ -226,16 +415,16 @@ pub(super) fn as_buffer(limit: &l4s_aqm::Limit) -> Buffer {
     }
 }
 
-/// Whether the buffer of the link in this table holds the largest packet there is, of TCP or of
-/// these sources.
+/// Whether the buffer of the link in this table, which has this rate, holds the largest packet there is,
+/// of TCP or of these sources.
 pub(super) fn room_for_a_packet<'a>(
     table: &Table,
     path: &str,
+    rate: Option<Rate>,
     udp: impl Iterator<Item = &'a Udp>,
     gathered: &mut Gathered,
 ) {
-    let (Some(node), Some(rate)) = (table.get("buffer"), table.get("rate")) else { return };
-    let rate = rate.text().and_then(|text| text.parse::<Rate>().ok());
+    let Some(node) = table.get("buffer") else { return };
     let room = match (buffer(node), rate) {
         (Ok(Buffer::Bytes(size)), _) => size,
         (Ok(Buffer::Time(time)), Some(rate)) => rate.bytes_in(time),

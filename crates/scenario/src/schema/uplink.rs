@@ -1,11 +1,12 @@
 //! `[uplink]`: the way up, and which sources send their data along it.
 
-use l4s_model::{Direction, Group, Link, Udp, Uplink};
+use l4s_model::{Direction, Group, Udp, Uplink};
 
-use super::link::{LINK, limit_for_a_packet, own_discipline, room_for_a_packet, unset};
+use super::link::{LINK, LinkDraft, limit_for_a_packet, own_discipline, read, room_for_a_packet};
 use super::one_table;
 use crate::fault::Gathered;
-use crate::field::{Field, Refusal, read_table, word, written};
+use crate::field::{Field, Refusal, word, written};
+use crate::files::Readers;
 use crate::tree::{Item, Node, Table};
 
 /// The words for directions.
@@ -23,7 +24,7 @@ pub(super) fn direction_item(direction: Direction) -> Option<Item> {
 }
 
 /// The keys of `[uplink]`: those of `[link]` without `ack_loss`.
-pub(crate) fn uplink_fields() -> Vec<Field<Link>> {
+pub(crate) fn uplink_fields() -> Vec<Field<LinkDraft>> {
     LINK.iter().filter(|field| field.name != "ack_loss").copied().collect()
 }
 
@@ -32,6 +33,7 @@ pub(super) fn uplink(
     root: &Table,
     groups: &[(Group, &Table)],
     udp: &[(Udp, &Table)],
+    readers: &Readers<'_>,
     gathered: &mut Gathered,
 ) -> Option<Uplink> {
     let Some(node) = root.get("uplink") else {
@@ -49,22 +51,21 @@ pub(super) fn uplink(
     };
     let table = one_table(node, "uplink", gathered)?;
     let before = gathered.count();
-    let mut link = unset();
-    read_table(table, &node.place, "uplink", &uplink_fields(), &["aqm"], &mut link, gathered);
-    if !link.aggregation.is_zero() && table.get("burst").is_none() {
-        link.burst = l4s_units::Bytes::ZERO;
-    }
-    let buffer = table.get("buffer").map(|_| (link.buffer, link.rate));
-    let aqm = own_discipline(table, &node.place, "uplink.aqm", buffer, gathered);
+    let link = read(node, "uplink", &uplink_fields(), &["aqm"], readers, gathered);
+    let rate = link.as_ref().map(|link| link.rate);
+    let limit = link.as_ref().map(|link| (link.buffer, link.rate));
+    let limit = limit.filter(|_| table.get("buffer").is_some());
+    let aqm = own_discipline(table, &node.place, "uplink.aqm", limit, gathered);
     let passing = || udp.iter().map(|(udp, _)| udp).filter(|udp| udp.direction == Direction::Up);
-    room_for_a_packet(table, "uplink", passing(), gathered);
+    room_for_a_packet(table, "uplink", rate, passing(), gathered);
     if let Some((_, limit)) = &aqm {
         let table = table.get("aqm").and_then(Node::table);
         limit_for_a_packet(table, "uplink.aqm", *limit, passing(), gathered);
     }
     let (aqm, room) = aqm.filter(|_| gathered.count() == before)?;
+    let mut link = link?;
     // Without a buffer the profile's own limit is one.
-    if buffer.is_none() {
+    if limit.is_none() {
         link.buffer = room;
     }
     Some(Uplink { link, aqm })

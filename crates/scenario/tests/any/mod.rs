@@ -206,7 +206,19 @@ impl Dice {
         }
         text += "[link]\n";
         // 80 ms at this rate are at least a packet.
-        text += &format!("rate = {}\n", self.rate(1_000_000, 1_000_000_000_000));
+        let follows = self.one_in(5);
+        if follows {
+            text += &format!("trace = \"{}\"\n", self.pick(&["5g-1", "5g-2", "starlink-1"]));
+            if self.one_in(2) {
+                let offset = self.time(Duration::ZERO, Duration::from_secs(4_000_000));
+                text += &format!("trace_offset = \"{offset}\"\n");
+            }
+            if self.one_in(2) {
+                text += &format!("trace_scale = {}\n", self.rate(1_000_000, 1_000_000_000_000));
+            }
+        } else {
+            text += &format!("rate = {}\n", self.rate(1_000_000, 1_000_000_000_000));
+        }
         if self.one_in(2) {
             text += &format!("buffer = {}\n", self.buffer());
         }
@@ -216,7 +228,7 @@ impl Dice {
         if self.one_in(3) {
             text += &format!("ack_loss = {:?}\n", self.number(0.0, 0.9));
         }
-        if self.one_in(3) {
+        if !follows && self.one_in(3) {
             let airtime = self.time(Duration::ZERO, Duration::from_millis(100));
             text += &format!("aggregation = \"{airtime}\"\n");
         }
