@@ -90,6 +90,9 @@ proptest! {
         seed in 1u32.., sources in 2u64..6, packet in 64u64..9_000, bps in rate(20..36),
         starts in prop::collection::vec(0.0..1.0f64, 5), in_step: bool,
     ) {
+        // Times are whole nanoseconds. Where packets are only some of them apart, many come at one instant, and the
+        // first source is the first of these: a microsecond at least.
+        let bps = bps.min(packet * 8_000_000);
         // The link could carry all of each source; together they offer `sources` times that.
         let link = if in_step { bps * (packet + 14) / packet } else { bps };
         let interval = packet as f64 * 8e9 / bps as f64;
