@@ -1,0 +1,160 @@
+//! The parts of a way beside the bottleneck: further links, imperfect stretches, and the queues that messages of
+//! clients pass before their return line.
+
+use l4s_aqm::Departure;
+use l4s_bottleneck::Next;
+use l4s_observe::{HopEvent, Observer};
+use l4s_units::Time;
+
+use super::{Engine, ForwardOfHop};
+use crate::imperfect::{Climber, ForwardOfPath, Where};
+use crate::packet::{Message, Owner, Packet};
+use crate::schedule::Event;
+
+impl<O: Observer<Packet>> Engine<O> {
+    /// A packet that is so far along its path comes to the next queue there, or to its client.
+    pub(super) fn pass_on(&mut self, mut packet: Packet, along: usize, now: Time) {
+        packet.arrive();
+        match self.hops.next(along, packet.flow, packet.group) {
+            Next::Bottleneck => self.enqueue(packet, now),
+            Next::End => self.end(packet, now),
+            Next::Link(number) => {
+                let link = self.hops.link(number);
+                let (observer, mail) = (&mut self.observer, &mut self.mail);
+                let mut watch = ForwardOfHop { observer, mail, hop: link.hop };
+                link.queue.enqueue(packet, now, &mut watch);
+                self.transmit_on(number, now);
+            }
+        }
+    }
+
+    /// A packet comes to the end of its way. A mark on a client's message has no effect: acknowledgements are
+    /// not feedback on acknowledgements.
+    fn end(&mut self, packet: Packet, now: Time) {
+        match packet.kept_at() {
+            Some(place) => {
+                let message = self.mail.take(place);
+                self.send_on_line(packet.owner(), message, now);
+            }
+            None => self.reach_client(packet, now),
+        }
+    }
+
+    /// As [`Engine::transmit`], on a link of a hop.
+    pub(super) fn transmit_on(&mut self, number: usize, now: Time) {
+        let (hop, behind) = (self.hops.link(number).hop, self.hops.link(number).behind);
+        while let Some(packet) = self.hops.link(number).queue.land(now) {
+            self.pass_on(packet, behind, now);
+        }
+        loop {
+            let link = self.hops.link(number);
+            let (observer, mail) = (&mut self.observer, &mut self.mail);
+            let departure = link.queue.transmit(now, &mut ForwardOfHop { observer, mail, hop });
+            let Some(Departure { packet, queue, sojourn }) = departure else { break };
+            self.observer.at_hop(hop, &packet, queue, HopEvent::Departed(sojourn), now);
+            if let Some(packet) = self.hops.link(number).queue.carry(packet, now) {
+                self.pass_on(packet, behind, now);
+            }
+        }
+        let next = self.hops.link(number).queue.next_transmission();
+        self.schedule.update(Event::HopLink(number), next);
+    }
+
+    /// A packet leaves its server, on a way with more than the bottleneck.
+    pub(super) fn set_out(&mut self, packet: Packet, now: Time) {
+        if self.imperfect.before.is_empty() {
+            return self.pass_on(packet, self.hops.start(packet.group), now);
+        }
+        self.imperfect.before.enter(packet, now, &mut ForwardOfPath(&mut self.observer));
+        self.come_out(Where::Before, now);
+    }
+
+    /// A packet has every queue behind it.
+    fn reach_client(&mut self, packet: Packet, now: Time) {
+        if self.imperfect.behind.is_empty() {
+            return self.hand_over(&packet, now);
+        }
+        self.imperfect.behind.enter(packet, now, &mut ForwardOfPath(&mut self.observer));
+        self.come_out(Where::Behind, now);
+    }
+
+    /// A packet is at its host, which drops it if its checksum is wrong.
+    fn hand_over(&mut self, packet: &Packet, now: Time) {
+        if !packet.is_udp() && !packet.corrupt {
+            self.deliver(packet, now);
+        }
+    }
+
+    /// Packets that have come to the end of a way go on.
+    pub(super) fn come_out(&mut self, at: Where, now: Time) {
+        match at {
+            Where::Before => {
+                while let Some(packet) =
+                    self.imperfect.before.out(now, &mut ForwardOfPath(&mut self.observer))
+                {
+                    self.pass_on(packet, self.hops.start(packet.group), now);
+                }
+            }
+            Where::Behind => {
+                while let Some(packet) =
+                    self.imperfect.behind.out(now, &mut ForwardOfPath(&mut self.observer))
+                {
+                    self.hand_over(&packet, now);
+                }
+            }
+            Where::Up => {
+                while let Some(packet) = self.imperfect.top(now, &mut self.observer) {
+                    if !packet.corrupt {
+                        self.start_back(packet.owner, packet.message, now);
+                    }
+                }
+            }
+        }
+        self.schedule.update(Event::Stretch(at as usize), self.imperfect.next(at));
+    }
+
+    pub(super) fn send_back(&mut self, from: Owner, message: Message, now: Time) {
+        if self.ack_loss.takes(&message) {
+            return;
+        }
+        if self.lines[from.group.index()].is_straight {
+            return self.send_on_line(from, message, now);
+        }
+        self.answers.push_back((from, message));
+        self.send_answers(now);
+    }
+
+    /// Messages of clients set out on a way with imperfect stretches or queues. A queue may let data pass, whose
+    /// clients answer in turn.
+    #[inline(never)]
+    pub(super) fn send_answers(&mut self, now: Time) {
+        while let Some((owner, message)) = self.answers.pop_front() {
+            if self.imperfect.up_is_perfect {
+                self.start_back(owner, message, now);
+            } else {
+                let packet = Climber { owner, message, corrupt: false };
+                self.imperfect.climb(packet, now, &mut self.observer);
+                self.come_out(Where::Up, now);
+            }
+        }
+    }
+
+    /// A message comes to the first queue on its way back, or to the line to its server.
+    fn start_back(&mut self, from: Owner, message: Message, now: Time) {
+        let Some(start) = self.hops.start_back(from.group) else {
+            return self.send_on_line(from, message, now);
+        };
+        let Some(flow) = self.connections.of(from.slot, from.flow) else { return };
+        let (ecn, length) = (flow.server.ecn_of(&message), message.ip_length());
+        let packet = Packet::message(from, self.mail.put(message), length, ecn);
+        self.pass_on(packet, start, now);
+    }
+
+    /// A message sets out on its return line.
+    fn send_on_line(&mut self, from: Owner, message: Message, now: Time) {
+        let group = from.group.index();
+        let line = &mut self.lines[group];
+        line.send(from.flow, from.slot, message, now);
+        self.schedule.set(Event::Line(group), line.next());
+    }
+}
