@@ -196,7 +196,7 @@ fn a_pipe_gets_no_picture_unless_it_is_asked_for() {
     );
 }
 
-/// The output at a terminal of so many columns.
+/// The output at a terminal with this number of columns.
 #[cfg(target_os = "linux")]
 fn at_terminal(columns: u16, locale: &str) -> String {
     use std::io::Read;

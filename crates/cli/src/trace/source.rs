@@ -66,7 +66,7 @@ fn file(path: &Path) -> Result<Vec<u8>, Unread> {
     limited(file).map_err(Unread::Io)
 }
 
-/// The bytes of a stream: one more than may be read where there are so many, so that they are refused.
+/// The bytes of a stream. It reads at most one byte beyond the limit, so that a longer stream is refused.
 fn limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
