@@ -1,25 +1,19 @@
 //! Further links before and behind the bottleneck.
 
+mod common;
+
 use l4s_aqm::Queue;
-use l4s_measure::{EngineSummary, HopSummary, Origin, Recorder, Summary};
+use l4s_measure::{HopSummary, Summary};
 use l4s_model::Scenario;
 use l4s_observe::{HopEvent, Observer, Traced};
-use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
 use proptest::prelude::*;
 
-fn scenario(text: &str, set: &[&str]) -> Scenario {
-    let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
-    let plan = Plan::parse("t.toml", text, &set).unwrap_or_else(|e| panic!("{e}"));
-    plan.points[0].scenario.clone()
-}
+use common::{scenario, summary_of};
 
 fn summary(text: &str, set: &[&str]) -> Summary {
-    let scenario = scenario(text, set);
-    let mut recorder = Recorder::new(&scenario, Origin::default());
-    l4s_sim::run(&scenario, &mut recorder);
-    recorder.finish(EngineSummary::default()).summary
+    summary_of(&scenario(text, set))
 }
 
 const TWO: &str = r#"

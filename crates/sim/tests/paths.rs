@@ -1,25 +1,19 @@
 //! Imperfect stretches of the way.
 
+mod common;
+
 use l4s_aqm::Queue;
-use l4s_measure::{EngineSummary, Origin, PathSummary, Recorder, Summary};
+use l4s_measure::{PathSummary, Summary};
 use l4s_model::{FlowId, PathEvent, Scenario, SourceId};
 use l4s_observe::{Observer, Traced};
-use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_units::{Duration, Ecn, Time};
 use proptest::prelude::*;
 
-fn scenario(text: &str, set: &[&str]) -> Scenario {
-    let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
-    let plan = Plan::parse("t.toml", text, &set).unwrap_or_else(|e| panic!("{e}"));
-    plan.points[0].scenario.clone()
-}
+use common::{scenario, summary_of};
 
 fn summary(text: &str, set: &[&str]) -> Summary {
-    let scenario = scenario(text, set);
-    let mut recorder = Recorder::new(&scenario, Origin::default());
-    l4s_sim::run(&scenario, &mut recorder);
-    recorder.finish(EngineSummary::default()).summary
+    summary_of(&scenario(text, set))
 }
 
 /// Prague and Cubic; no warm-up, so that every packet counts.

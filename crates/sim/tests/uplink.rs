@@ -1,21 +1,17 @@
 //! The way up as a bottleneck of its own: acknowledgements queue there, and uploads.
 
+mod common;
+
 use l4s_aqm::Queue;
-use l4s_measure::{EngineSummary, GroupSummary, Origin, PacketTrace, Recorder, Snap, Summary};
+use l4s_measure::{GroupSummary, PacketTrace, Snap, Summary};
 use l4s_model::Scenario;
 use l4s_observe::{HopEvent, Observer, Traced};
-use l4s_scenario::Plan;
 use l4s_units::Time;
 
-fn scenario(text: &str) -> Scenario {
-    let plan = Plan::parse("uplink.toml", text, &[]).unwrap_or_else(|faults| panic!("{faults}"));
-    plan.points[0].scenario.clone()
-}
+use common::summary_of;
 
-fn summary(scenario: &Scenario) -> Summary {
-    let mut recorder = Recorder::new(scenario, Origin::default());
-    l4s_sim::run(scenario, &mut recorder);
-    recorder.finish(EngineSummary::default()).summary
+fn scenario(text: &str) -> Scenario {
+    common::scenario(text, &[])
 }
 
 fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
@@ -37,7 +33,7 @@ const UPLOAD: &str =
 /// An acknowledgement of 52 B, and 14 B of Ethernet, for every second segment.
 #[test]
 fn acknowledgements_take_their_share_of_the_uplink() {
-    let found = summary(&access("10mbit", ""));
+    let found = summary_of(&access("10mbit", ""));
     let uplink = &found.hops[0];
     assert_eq!((&*uplink.name, uplink.direction.as_deref()), ("uplink", Some("up")));
     assert!(found.link.utilization > 0.99, "{}", found.link.utilization);
@@ -53,7 +49,7 @@ fn acknowledgements_take_their_share_of_the_uplink() {
 /// the download to what it acknowledges.
 #[test]
 fn a_slow_uplink_limits_the_download() {
-    let found = summary(&access("1mbit", ""));
+    let found = summary_of(&access("1mbit", ""));
     let used = found.hops[0].utilization.unwrap();
     assert!(used > 0.9, "{used}");
     assert!(found.link.utilization < 0.9, "{}", found.link.utilization);
@@ -64,7 +60,7 @@ fn a_slow_uplink_limits_the_download() {
 /// that costs it nothing; its round trip grows by the queue.
 #[test]
 fn an_upload_fills_the_uplink_and_delays_acknowledgements() {
-    let found = summary(&access("10mbit", UPLOAD));
+    let found = summary_of(&access("10mbit", UPLOAD));
     let (down, up) = (group(&found, "down"), group(&found, "up"));
     assert_eq!((down.direction.as_deref(), up.direction.as_deref()), (None, Some("up")));
     let used = found.hops[0].utilization.unwrap();
@@ -84,7 +80,7 @@ fn an_upload_fills_the_uplink_and_delays_acknowledgements() {
 #[test]
 fn an_upload_alone_is_a_download_in_the_mirror() {
     let with = |link: &str, uplink: &str, direction: &str| {
-        summary(&scenario(&format!(
+        summary_of(&scenario(&format!(
             "duration = \"20s\"\nhost_jitter = false\n\
              link = {{ rate = \"{link}\", buffer = \"50p\" }}\naqm = \"fifo\"\n\
              uplink = {{ rate = \"{uplink}\", buffer = \"50p\", aqm = \"fifo\" }}\n\
@@ -104,7 +100,7 @@ fn an_upload_alone_is_a_download_in_the_mirror() {
 /// Datagrams up, through the queue and no further.
 #[test]
 fn datagrams_go_up() {
-    let found = summary(&scenario(
+    let found = summary_of(&scenario(
         "duration = \"10s\"\nlink.rate = \"10mbit\"\nuplink = { rate = \"2mbit\", aqm = \"fifo\" }\n\
          [[udp]]\nname = \"call\"\ndirection = \"up\"\nrate = \"1mbit\"\npacket = \"500b\"\n",
     ));
@@ -119,7 +115,7 @@ fn datagrams_go_up() {
 /// A thousand short uploads and downloads at once lose nothing on the way: each completes.
 #[test]
 fn flows_of_a_size_complete_in_both_directions() {
-    let found = summary(&scenario(
+    let found = summary_of(&scenario(
         "duration = \"60s\"\nwarmup = \"0s\"\nlink = { rate = \"20mbit\", buffer = \"20p\" }\naqm = \"fifo\"\n\
          uplink = { rate = \"10mbit\", buffer = \"20p\", aqm = \"fifo\" }\n\
          [[group]]\nname = \"down\"\ncc = \"cubic\"\nrtt = \"10ms\"\nflows = 200\nsize = \"100kb\"\n\
