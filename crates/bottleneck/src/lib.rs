@@ -129,6 +129,7 @@ pub struct Bottleneck<P> {
 
 /// How a link sends packets, if not one by one at one rate.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per link, in a box")]
 enum Way<P> {
     /// In aggregates, at the rate of the shaper.
     Aggregates(Aggregate<P>),
@@ -273,7 +274,7 @@ impl<P: Packet> Bottleneck<P> {
 
     /// As [`Bottleneck::transmit`]: a packet of the aggregate that goes on the air now, or one that the
     /// trace has capacity for.
-    #[cold]
+    #[inline(never)]
     fn transmit_by_way(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
         self.begin_to_count(now);
         match self.way.as_deref_mut()? {
