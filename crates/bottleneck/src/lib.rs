@@ -8,7 +8,7 @@
 //! The other common parts of all substrates are here too: random streams by name, and the
 //! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, the
 //! [`Datagrams`] that its `[[udp]]` send, and the processing time of hosts ([`host_jitter`]).
-//! [`Stretches`] are the imperfect ones of its `[[path]]`.
+//! [`Imperfect`] has the [`Stretches`] of its `[[path]]`.
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]
@@ -20,6 +20,7 @@ mod apps;
 mod datagrams;
 mod downloads;
 mod hosts;
+mod imperfect;
 mod opportunities;
 mod pacer;
 mod packet;
@@ -34,6 +35,7 @@ pub use apps::{AppFlow, Frames, app_flows};
 pub use datagrams::Datagrams;
 pub use downloads::{Arrivals, Download, Downloads, arrivals};
 pub use hosts::host_jitter;
+pub use imperfect::{Imperfect, Where};
 pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};
 pub use route::{Next, Route, RouteLink};

@@ -21,7 +21,9 @@
 use std::collections::VecDeque;
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
-use l4s_bottleneck::{Bottleneck, Download, Route, Straddling, Successor, stream};
+use l4s_bottleneck::{
+    Bottleneck, Download, Imperfect, Route, Straddling, Successor, Where, stream,
+};
 use l4s_cc::{Marks, WantedEcn};
 use l4s_model::{Change, Feedback, Group, Peer, Scenario};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
@@ -31,7 +33,7 @@ use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::connections::{Connections, Flow};
-use crate::imperfect::{Imperfect, Where};
+use crate::imperfect::Climber;
 use crate::line::Line;
 use crate::mail::Mail;
 use crate::packet::{Message, Owner, Packet, Return, Segment, SynAck};
@@ -100,7 +102,7 @@ pub(crate) struct Engine<O> {
     schedule: Schedule,
     bottleneck: Bottleneck<Packet>,
     hops: Route<Packet>,
-    imperfect: Imperfect,
+    imperfect: Imperfect<Packet, Climber>,
     /// Whether there is nothing but the bottleneck on the way down.
     direct: bool,
     connections: Connections,
@@ -159,7 +161,7 @@ impl<O: Observer<Packet>> Engine<O> {
         let line = |(number, group): (usize, &Group)| {
             let chance = || stream(scenario.seed, &format!("hosts {}", group.name));
             let queue = hops.start_back(roster.group(number));
-            let is_straight = queue.is_none() && imperfect.up_is_perfect;
+            let is_straight = queue.is_none() && imperfect.is_perfect(Where::Up);
             Line::new(group.rtt, scenario.host_jitter.then(chance), is_straight)
         };
         let lines = scenario.groups.iter().enumerate().map(line).collect();
@@ -186,7 +188,7 @@ impl<O: Observer<Packet>> Engine<O> {
             observer,
             schedule,
             bottleneck,
-            direct: hops.is_empty() && imperfect.down_is_perfect(),
+            direct: hops.is_empty() && imperfect.before.is_empty() && imperfect.behind.is_empty(),
             hops,
             imperfect,
             timers: Timers::with_capacity(2 * connections.places()),

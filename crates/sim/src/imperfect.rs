@@ -1,32 +1,11 @@
-//! The imperfect stretches of a run, and the packets on them.
-//!
-//! ```text
-//! server ─▶ before ─▶ hops ─▶ bottleneck ─▶ hops ─▶ behind ─▶ client
-//!    ▲                                                          │
-//!    └────────── delay ◀───── uplink ◀───────── up ◀────────────┘
-//! ```
-//!
-//! On the way up a stretch before the bottleneck and one behind it are in one place, before the uplink if there is
-//! one: the former first.
+//! The packets of the simulator on imperfect stretches.
 
-use l4s_bottleneck::{Stretches, Traveller, Wayside};
-use l4s_model::{AccEcnMangling, Direction, PathEvent, Scenario, Side, SourceId};
+use l4s_bottleneck::{Traveller, Wayside};
+use l4s_model::{AccEcnMangling, PathEvent, SourceId};
 use l4s_observe::{EcnFlags, Observer};
 use l4s_units::{Ecn, Time};
 
 use crate::packet::{Message, Owner, Packet};
-
-/// Where a group of stretches is. Its number is that of its event.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Where {
-    Before,
-    Behind,
-    Up,
-}
-
-impl Where {
-    pub const ALL: [Where; 3] = [Where::Before, Where::Behind, Where::Up];
-}
 
 /// A packet of a client on its way.
 #[derive(Clone, Copy, Debug)]
@@ -35,59 +14,6 @@ pub(crate) struct Climber {
     pub message: Message,
     /// A bit of it is inverted: the server drops it.
     pub corrupt: bool,
-}
-
-/// All of them.
-#[derive(Debug)]
-pub(crate) struct Imperfect {
-    /// Down, before the bottleneck and behind it.
-    pub before: Stretches<Packet>,
-    pub behind: Stretches<Packet>,
-    up: [Stretches<Climber>; 2],
-    /// Whether nothing on the way up is imperfect.
-    pub up_is_perfect: bool,
-}
-
-impl Imperfect {
-    pub fn new(scenario: &Scenario) -> Imperfect {
-        let down = |side| Stretches::new(scenario, Direction::Down, side);
-        let up = |side| Stretches::new(scenario, Direction::Up, side);
-        let up = [up(Side::Before), up(Side::Behind)];
-        Imperfect {
-            before: down(Side::Before),
-            behind: down(Side::Behind),
-            up_is_perfect: up.iter().all(Stretches::is_empty),
-            up,
-        }
-    }
-
-    /// Whether nothing on the way down is imperfect.
-    pub fn down_is_perfect(&self) -> bool {
-        self.before.is_empty() && self.behind.is_empty()
-    }
-
-    /// When the next packet comes to the end of a stretch there.
-    pub fn next(&self, at: Where) -> Time {
-        match at {
-            Where::Before => self.before.next(),
-            Where::Behind => self.behind.next(),
-            Where::Up => self.up[0].next().min(self.up[1].next()),
-        }
-    }
-
-    /// A packet of a client sets out.
-    pub fn climb<O: Observer<Packet>>(&mut self, packet: Climber, now: Time, observer: &mut O) {
-        self.up[0].enter(packet, now, &mut ForwardOfPath(observer));
-    }
-
-    /// The next packet that has come to the end of the way up.
-    pub fn top<O: Observer<Packet>>(&mut self, now: Time, observer: &mut O) -> Option<Climber> {
-        let [first, second] = &mut self.up;
-        while let Some(packet) = first.out(now, &mut ForwardOfPath(observer)) {
-            second.enter(packet, now, &mut ForwardOfPath(observer));
-        }
-        second.out(now, &mut ForwardOfPath(observer))
-    }
 }
 
 /// Forwards the events of stretches to the observer. Packets are values here, so that there is room for any

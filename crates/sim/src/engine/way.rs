@@ -2,12 +2,12 @@
 //! clients pass before their return line.
 
 use l4s_aqm::Departure;
-use l4s_bottleneck::Next;
+use l4s_bottleneck::{Next, Where};
 use l4s_observe::{HopEvent, Observer};
 use l4s_units::Time;
 
 use super::{Engine, ForwardOfHop};
-use crate::imperfect::{Climber, ForwardOfPath, Where};
+use crate::imperfect::{Climber, ForwardOfPath};
 use crate::packet::{Message, Owner, Packet};
 use crate::schedule::Event;
 
@@ -62,7 +62,7 @@ impl<O: Observer<Packet>> Engine<O> {
 
     /// A packet leaves its server, on a way with more than the bottleneck.
     pub(super) fn set_out(&mut self, packet: Packet, now: Time) {
-        if self.imperfect.before.is_empty() {
+        if self.imperfect.is_perfect(Where::Before) {
             return self.pass_on(packet, self.hops.start(packet.group), now);
         }
         self.imperfect.before.enter(packet, now, &mut ForwardOfPath(&mut self.observer));
@@ -71,7 +71,7 @@ impl<O: Observer<Packet>> Engine<O> {
 
     /// A packet has every queue behind it.
     fn reach_client(&mut self, packet: Packet, now: Time) {
-        if self.imperfect.behind.is_empty() {
+        if self.imperfect.is_perfect(Where::Behind) {
             return self.hand_over(&packet, now);
         }
         self.imperfect.behind.enter(packet, now, &mut ForwardOfPath(&mut self.observer));
@@ -103,7 +103,9 @@ impl<O: Observer<Packet>> Engine<O> {
                 }
             }
             Where::Up => {
-                while let Some(packet) = self.imperfect.top(now, &mut self.observer) {
+                while let Some(packet) =
+                    self.imperfect.top(now, &mut ForwardOfPath(&mut self.observer))
+                {
                     if !packet.corrupt {
                         self.start_back(packet.owner, packet.message, now);
                     }
@@ -129,11 +131,11 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline(never)]
     pub(super) fn send_answers(&mut self, now: Time) {
         while let Some((owner, message)) = self.answers.pop_front() {
-            if self.imperfect.up_is_perfect {
+            if self.imperfect.is_perfect(Where::Up) {
                 self.start_back(owner, message, now);
             } else {
                 let packet = Climber { owner, message, corrupt: false };
-                self.imperfect.climb(packet, now, &mut self.observer);
+                self.imperfect.climb(packet, now, &mut ForwardOfPath(&mut self.observer));
                 self.come_out(Where::Up, now);
             }
         }

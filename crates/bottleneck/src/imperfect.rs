@@ -1,0 +1,135 @@
+//! All imperfect stretches of a run.
+//!
+//! ```text
+//! server ─▶ before ─▶ hops ─▶ bottleneck ─▶ hops ─▶ behind ─▶ client
+//!    ▲                                                          │
+//!    └────────── delay ◀───── uplink ◀───────── up ◀────────────┘
+//! ```
+//!
+//! On the way up a stretch before the bottleneck and one behind it are in one place, before the uplink if there is
+//! one: the former first.
+
+use l4s_model::{Direction, Scenario, Side};
+use l4s_units::Time;
+
+use crate::stretches::{Stretches, Traveller, Wayside};
+
+/// Where a packet is on an imperfect way. The number of a place is its position in [`Where::ALL`].
+///
+/// Example: [`Imperfect`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Where {
+    /// On the way down, before every queue.
+    Before,
+    /// On the way down, behind every queue.
+    Behind,
+    /// On the way up, before every queue.
+    Up,
+}
+
+impl Where {
+    /// All of them.
+    pub const ALL: [Where; 3] = [Where::Before, Where::Behind, Where::Up];
+}
+
+/// The stretches of a run, for packets `D` that go down and `U` that go up.
+///
+/// ```
+/// use l4s_bottleneck::{Imperfect, Where};
+/// use l4s_model::{Direction, Jitter, Link, Path, Scenario};
+/// use l4s_units::{Duration, Rate, Time};
+/// # use l4s_bottleneck::{Traveller, Wayside};
+/// # use l4s_model::{AccEcnMangling, Group, PathEvent, SourceId};
+/// # use l4s_units::Ecn;
+///
+/// # #[derive(Clone, Debug, PartialEq)]
+/// # struct Datagram;
+/// # impl Traveller for Datagram {
+/// #     fn source(&self) -> SourceId { SourceId::new(0) }
+/// #     fn ecn(&self) -> Ecn { Ecn::NotEct }
+/// #     fn set_ecn(&mut self, _: Ecn) {}
+/// #     fn corrupt(&mut self, _: u32) {}
+/// #     fn mangle_accecn(&mut self, _: AccEcnMangling) -> bool { false }
+/// # }
+/// # struct Nobody;
+/// # impl Wayside<Datagram> for Nobody {
+/// #     fn happened(&mut self, _: u16, _: &Datagram, _: PathEvent, _: Time) {}
+/// #     fn copy(&mut self, packet: &Datagram) -> Option<Datagram> { Some(packet.clone()) }
+/// #     fn lost(&mut self, _: Datagram) {}
+/// # }
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(40));
+/// let mut scenario = Scenario::new("radio", Duration::from_secs(20), link, aqm);
+/// # let cubic = l4s_cc::Config::Cubic(l4s_cc::cubic::Config::default());
+/// # scenario.groups.push(Group::new("A", cubic, Duration::from_millis(10)));
+/// let radio = Path::new("radio", Direction::Up, vec![0]);
+/// scenario.paths.push(Path { jitter: Jitter::uniform(Duration::from_millis(2)), ..radio });
+///
+/// let mut imperfect: Imperfect<Datagram, Datagram> = Imperfect::new(&scenario);
+/// assert!(imperfect.is_perfect(Where::Behind) && !imperfect.is_perfect(Where::Up));
+/// imperfect.climb(Datagram, Time::ZERO, &mut Nobody);
+/// // It is on its way for at most 2 ms.
+/// let due = imperfect.next(Where::Up);
+/// assert!(due <= Time::ZERO + Duration::from_millis(2));
+/// assert_eq!(imperfect.top(due, &mut Nobody), Some(Datagram));
+/// ```
+#[derive(Debug)]
+pub struct Imperfect<D, U> {
+    /// Down, before every queue.
+    pub before: Stretches<D>,
+    /// Down, behind every queue.
+    pub behind: Stretches<D>,
+    up: [Stretches<U>; 2],
+}
+
+impl<D: Traveller, U: Traveller> Imperfect<D, U> {
+    /// The stretches of a scenario, with nothing on them.
+    pub fn new(scenario: &Scenario) -> Self {
+        let up = |side| Stretches::new(scenario, Direction::Up, side);
+        Imperfect {
+            before: Stretches::new(scenario, Direction::Down, Side::Before),
+            behind: Stretches::new(scenario, Direction::Down, Side::Behind),
+            up: [up(Side::Before), up(Side::Behind)],
+        }
+    }
+
+    /// Whether packets pass a place as they come.
+    #[inline]
+    pub fn is_perfect(&self, at: Where) -> bool {
+        match at {
+            Where::Before => self.before.is_empty(),
+            Where::Behind => self.behind.is_empty(),
+            Where::Up => self.up[0].is_empty() && self.up[1].is_empty(),
+        }
+    }
+
+    /// When the next packet comes to the end of a stretch there; never if none is on the way.
+    #[inline]
+    pub fn next(&self, at: Where) -> Time {
+        match at {
+            Where::Before => self.before.next(),
+            Where::Behind => self.behind.next(),
+            Where::Up => self.up[0].next().min(self.up[1].next()),
+        }
+    }
+
+    /// A packet sets out on the way up.
+    pub fn climb(&mut self, packet: U, now: Time, wayside: &mut impl Wayside<U>) {
+        self.up[0].enter(packet, now, wayside);
+        self.go_on(now, wayside);
+    }
+
+    /// The next packet that has come to the end of the imperfect part of the way up by `now`.
+    pub fn top(&mut self, now: Time, wayside: &mut impl Wayside<U>) -> Option<U> {
+        self.go_on(now, wayside);
+        self.up[1].out(now, wayside)
+    }
+
+    /// Packets go on from the first part of the way up to the second.
+    fn go_on(&mut self, now: Time, wayside: &mut impl Wayside<U>) {
+        let [first, second] = &mut self.up;
+        while let Some(packet) = first.out(now, wayside) {
+            second.enter(packet, now, wayside);
+        }
+    }
+}
