@@ -5,6 +5,12 @@
 //! are checked where possible: a length field that claims more bytes than came is
 //! [`Malformed::Cut`].
 
+mod rewrite;
+mod tcp_header;
+
+pub use rewrite::set_ecn;
+pub use tcp_header::Tcp;
+
 use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Range;
 
@@ -57,6 +63,7 @@ mod field {
         pub const ACKNOWLEDGEMENT: Range<usize> = 8..12;
         pub const OFFSET: usize = 12;
         pub const FLAGS: Range<usize> = 12..14;
+        pub const CHECKSUM: Range<usize> = 16..18;
         /// Without options.
         pub const LENGTH: usize = 20;
         /// Kinds of options that have no length (§3.2).
@@ -66,12 +73,15 @@ mod field {
         pub const OPTION_MSS: u8 = 2;
         /// Time stamps (RFC 7323 §3.2).
         pub const OPTION_STAMPS: u8 = 8;
+        /// AccECN, in either order of its counters (RFC 9768 §3.2.3).
+        pub const OPTION_ACCECN: [u8; 2] = [172, 174];
     }
 
     /// UDP (RFC 768).
     pub mod udp {
         use super::Range;
         pub const DATAGRAM_LENGTH: Range<usize> = 4..6;
+        pub const CHECKSUM: Range<usize> = 6..8;
         pub const LENGTH: usize = 8;
     }
 
@@ -358,146 +368,6 @@ impl<T: AsRef<[u8]>> IpPacket<T> {
     }
 }
 
-impl<T: AsRef<[u8]> + AsMut<[u8]>> IpPacket<T> {
-    /// Sets congestion experienced.
-    #[inline]
-    pub fn set_ce(&mut self) {
-        set_ce(self.bytes.as_mut(), self.facts.version);
-    }
-}
-
-/// Sets congestion experienced in a checked packet of this version.
-#[inline]
-pub fn set_ce(bytes: &mut [u8], version: Version) {
-    match version {
-        Version::V4 => {
-            let old = number16(bytes, ipv4::FIRST_WORD);
-            let new = old | u16::from(Ecn::Ce.bits());
-            let checksum = updated_checksum(number16(bytes, ipv4::CHECKSUM), old, new);
-            bytes[ipv4::FIRST_WORD].copy_from_slice(&new.to_be_bytes());
-            bytes[ipv4::CHECKSUM].copy_from_slice(&checksum.to_be_bytes());
-        }
-        // IPv6 has no checksum, and those of TCP and UDP leave the traffic class out.
-        Version::V6 => bytes[ipv6::TRAFFIC_CLASS_LOW] |= Ecn::Ce.bits() << 4,
-    }
-}
-
-/// The checksum after one of the words that it covers went from `old` to `new`: HC' = ~(~HC + ~m +
-/// m') (RFC 1624 §3). Unlike the other equations there, this one never gives a wrong zero.
-#[inline]
-fn updated_checksum(checksum: u16, old: u16, new: u16) -> u16 {
-    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-    // Three 16-bit words carry at most 2, and folding that carries at most once more.
-    let sum = (sum & 0xffff) + (sum >> 16);
-    !((sum & 0xffff) + (sum >> 16)) as u16
-}
-
-/// A TCP header whose length was checked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tcp<'a> {
-    fixed: &'a [u8; tcp::LENGTH],
-    options: &'a [u8],
-}
-
-impl Tcp<'_> {
-    /// Sequence number.
-    #[inline]
-    pub fn seq(&self) -> u32 {
-        number32(self.fixed, tcp::SEQUENCE)
-    }
-
-    /// Acknowledgement number.
-    #[inline]
-    pub fn ack_number(&self) -> u32 {
-        number32(self.fixed, tcp::ACKNOWLEDGEMENT)
-    }
-
-    #[inline]
-    fn flag(&self, bit: u32) -> bool {
-        number16(self.fixed, tcp::FLAGS) & 1 << bit != 0
-    }
-
-    /// FIN.
-    #[inline]
-    pub fn fin(&self) -> bool {
-        self.flag(0)
-    }
-
-    /// SYN.
-    #[inline]
-    pub fn syn(&self) -> bool {
-        self.flag(1)
-    }
-
-    /// RST.
-    #[inline]
-    pub fn rst(&self) -> bool {
-        self.flag(2)
-    }
-
-    /// ACK.
-    #[inline]
-    pub fn ack(&self) -> bool {
-        self.flag(4)
-    }
-
-    /// Echo of congestion experienced (RFC 3168 §6.1).
-    #[inline]
-    pub fn ece(&self) -> bool {
-        self.flag(6)
-    }
-
-    /// Congestion window reduced (RFC 3168 §6.1).
-    #[inline]
-    pub fn cwr(&self) -> bool {
-        self.flag(7)
-    }
-
-    /// Accurate ECN (RFC 9768 §3.1): the lowest of its three bits is the former NS.
-    #[inline]
-    pub fn ae(&self) -> bool {
-        self.flag(8)
-    }
-
-    /// The maximum segment size that a SYN announces (RFC 9293 §3.7.1).
-    pub fn mss(&self) -> Option<u16> {
-        self.option::<2>(tcp::OPTION_MSS).map(u16::from_be_bytes)
-    }
-
-    /// The time stamp and the one that it echoes, TSval and TSecr (RFC 7323 §3.2).
-    #[inline]
-    pub fn stamps(&self) -> Option<(u32, u32)> {
-        // As RFC 7323 §A recommends, and as every segment of Linux without other options has them.
-        const FIRST: [u8; 4] = [tcp::OPTION_NOP, tcp::OPTION_NOP, tcp::OPTION_STAMPS, 10];
-        let value = match self.options.split_first_chunk() {
-            Some((first, rest)) if *first == FIRST => *rest.first_chunk()?,
-            _ => self.option::<8>(tcp::OPTION_STAMPS)?,
-        };
-        Some((number32(&value, 0..4), number32(&value, 4..8)))
-    }
-
-    /// The value of an option of this kind and length. Options behind one that is malformed are
-    /// not read.
-    #[inline]
-    fn option<const N: usize>(&self, kind: u8) -> Option<[u8; N]> {
-        let mut rest = self.options;
-        loop {
-            rest = match *rest {
-                [tcp::OPTION_NOP, ref next @ ..] => next,
-                [tcp::OPTION_END, ..] => return None,
-                [found, length, ..] => {
-                    let value = rest.get(2..usize::from(length))?;
-                    if found == kind {
-                        return value.try_into().ok();
-                    }
-                    &rest[usize::from(length)..]
-                }
-                _ => return None,
-            };
-        }
-    }
-}
-
 #[inline(always)]
 fn check(bytes: &[u8]) -> Result<Facts, Malformed> {
     let ip = match bytes.first().map(|first| first >> 4) {
@@ -683,12 +553,6 @@ fn array<const N: usize>(bytes: &[u8], at: Range<usize>) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_example_of_rfc_1624() {
-        // §4: HC = 0xDD2F, m = 0x5555, m' = 0x3285 gives 0x0000.
-        assert_eq!(updated_checksum(0xdd2f, 0x5555, 0x3285), 0x0000);
-    }
 
     #[test]
     fn nothing_is_cut_short() {

@@ -1,7 +1,9 @@
 //! The view of IP packets, compared with another implementation and checked by properties.
 
-use etherparse::{IpNumber, LaxPacketHeaders, NetHeaders, PacketBuilder, TransportHeader};
-use l4s_flows::ip::{Fragment, IpPacket, Malformed, Version, protocol};
+use etherparse::{
+    IpNumber, LaxPacketHeaders, NetHeaders, PacketBuilder, TcpHeader, TransportHeader,
+};
+use l4s_flows::ip::{Fragment, IpPacket, Malformed, Version, protocol, set_ecn};
 use l4s_units::Ecn;
 use proptest::prelude::*;
 
@@ -204,6 +206,97 @@ proptest! {
         prop_assert_eq!(bytes, expected);
     }
 
+    /// Any codepoint is set, the checksum is right, and nothing else has changed.
+    #[test]
+    fn setting_a_codepoint_keeps_the_checksum(parts in parts(), codepoint in 0u8..4) {
+        let mut bytes = build(&parts);
+        let first = bytes[1];
+        let before = IpPacket::new_checked(&bytes).unwrap().ecn();
+        let set = |bytes: &mut [u8], ecn| {
+            set_ecn(bytes, if parts.v6 { Version::V6 } else { Version::V4 }, ecn);
+        };
+        let original = bytes.clone();
+        set(&mut bytes, Ecn::from_bits(codepoint));
+        let packet = IpPacket::new_checked(&bytes).unwrap();
+        prop_assert_eq!(packet.ecn(), Ecn::from_bits(codepoint));
+        let others = if parts.v6 { !0x30 } else { !3 };
+        prop_assert_eq!(bytes[1] & others, first & others);
+        if !parts.v6 {
+            prop_assert_eq!(header_sum(&bytes[..usize::from(bytes[0] & 0xf) * 4]), 0xffff);
+        }
+        set(&mut bytes, before);
+        prop_assert_eq!(bytes, original);
+    }
+
+    /// Exactly one bit changes, behind the IP header, and the packet passes the check again.
+    #[test]
+    fn a_bit_error_is_one_bit(parts in parts(), draw: u32) {
+        let before = build(&parts);
+        let mut bytes = before.clone();
+        let mut packet = IpPacket::new_checked(&mut bytes).unwrap();
+        let (header, end) = (packet.ip_header_length(), packet.length());
+        packet.invert_bit(draw);
+        let changed: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] != before[*at]).collect();
+        prop_assert_eq!(changed.len(), usize::from(header < end));
+        for at in changed {
+            prop_assert!((header..end).contains(&at));
+            prop_assert_eq!((bytes[at] ^ before[at]).count_ones(), 1);
+        }
+        prop_assert!(IpPacket::new_checked(&bytes).is_ok());
+    }
+
+    /// Of a TCP header nothing but the option and the bits of ACE change, and the checksum is right.
+    #[test]
+    fn middleboxes_that_do_not_know_accecn(
+        flags in 0u16..512,
+        before in 0usize..4,
+        counters in prop_oneof![Just(0usize), Just(3), Just(6), Just(9)],
+        kind in prop_oneof![Just(172u8), Just(174)],
+        payload in prop::collection::vec(any::<u8>(), 0..20),
+    ) {
+        let mut options = vec![1; before];
+        options.extend([kind, 2 + counters as u8]);
+        options.extend((0..counters).map(|n| 50 + n as u8));
+        options.extend([8, 10, 1, 2, 3, 4, 5, 6, 7, 8]);
+        options.resize(options.len().next_multiple_of(4), 0);
+        let mut header = TcpHeader::new(1, 2, 3, 4);
+        header.set_options_raw(&options).unwrap();
+        let mut bytes = Vec::new();
+        PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+            .tcp_header(header)
+            .write(&mut bytes, &payload)
+            .unwrap();
+        let sum = |bytes: &[u8]| {
+            let length = bytes.len() - 20;
+            let pseudo = [&bytes[12..20], &[0, 6, (length >> 8) as u8, length as u8], &bytes[20..]].concat();
+            header_sum(&if length % 2 == 0 { pseudo } else { [pseudo, vec![0]].concat() })
+        };
+        // The flags, with the checksum that belongs to them: etherparse has no such field.
+        let word = u16::from_be_bytes([bytes[32], bytes[33]]) | flags;
+        bytes[32..34].copy_from_slice(&word.to_be_bytes());
+        bytes[36..38].fill(0);
+        let checksum = !sum(&bytes);
+        bytes[36..38].copy_from_slice(&checksum.to_be_bytes());
+        prop_assert_eq!(sum(&bytes), 0xffff);
+
+        let original = bytes.clone();
+        let mut packet = IpPacket::new_checked(&mut bytes).unwrap();
+        let stamps = packet.tcp().unwrap().stamps();
+        prop_assert!(packet.strip_accecn());
+        prop_assert!(!packet.strip_accecn(), "it is gone");
+        prop_assert_eq!(packet.tcp().unwrap().stamps(), stamps);
+        let (syn, ace) = (flags & 2 != 0, flags & 0o700 != 0);
+        prop_assert_eq!(packet.clear_ace(), ace && !syn);
+        prop_assert_eq!(sum(&bytes), 0xffff);
+        let mut expected = original;
+        expected[40 + before..42 + before + counters].fill(1);
+        if !syn {
+            expected[32..34].copy_from_slice(&(word & !0o700).to_be_bytes());
+        }
+        expected[36..38].copy_from_slice(&bytes[36..38]);
+        prop_assert_eq!(bytes, expected);
+    }
+
     /// A packet that is cut at any place is refused.
     #[test]
     fn what_is_cut_short_is_refused(parts in parts(), at in any::<prop::sample::Index>()) {
@@ -321,6 +414,8 @@ fn look_at_everything(bytes: &[u8]) {
     let mut changed = IpPacket::new_checked(&mut copy).unwrap();
     changed.set_ce();
     assert_eq!(changed.ecn(), Ecn::Ce);
+    let _ = (changed.strip_accecn(), changed.clear_ace());
+    changed.invert_bit((bytes.len() as u32).wrapping_mul(0x9e37_79b9));
     assert_eq!(IpPacket::new_checked(&copy).unwrap().ports(), packet.ports());
     let Ok(other) = LaxPacketHeaders::from_ip(packet.bytes()) else { return };
     match other.net {

@@ -1,7 +1,8 @@
 //! A real packet as the bottleneck sees it: its bytes, and the fields that queue disciplines and
 //! measurement use, read once.
 
-use l4s_model::{FlowId, SourceId};
+use l4s_bottleneck::Traveller;
+use l4s_model::{AccEcnMangling, FlowId, SourceId};
 use l4s_observe::{Contents, Traced};
 use l4s_os::Offload;
 use l4s_units::{Bytes, ETHERNET, Ecn};
@@ -100,6 +101,19 @@ impl Frame {
         &self.buffer[..self.end as usize]
     }
 
+    /// The same packet in another buffer of this size.
+    pub fn copy_into(&self, mut buffer: Buffer) -> Frame {
+        let end = self.end as usize;
+        buffer[..end].copy_from_slice(&self.buffer[..end]);
+        Frame { buffer, ..*self }
+    }
+
+    /// Its headers, to be changed.
+    fn ip_mut(&mut self) -> IpPacket<&mut [u8]> {
+        let bytes = &mut self.buffer[usize::from(self.start)..self.end as usize];
+        IpPacket::new_checked(bytes).expect("a frame was checked when it was made")
+    }
+
     /// Its buffer, to be used again.
     #[inline]
     pub fn into_buffer(self) -> Buffer {
@@ -126,8 +140,7 @@ impl l4s_aqm::Packet for Frame {
 
     #[inline]
     fn set_ce(&mut self) {
-        ip::set_ce(&mut self.buffer[usize::from(self.start)..], self.version);
-        self.ecn = Ecn::Ce;
+        Traveller::set_ecn(self, Ecn::Ce);
     }
 
     #[inline]
@@ -138,6 +151,35 @@ impl l4s_aqm::Packet for Frame {
     #[inline]
     fn memory(&self) -> Bytes {
         l4s_bottleneck::skb_memory(self.size())
+    }
+}
+
+/// Without segmentation offload: where the kernel leaves checksums to the device they are not the packets' own.
+impl Traveller for Frame {
+    fn source(&self) -> SourceId {
+        self.group
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    #[inline]
+    fn set_ecn(&mut self, ecn: Ecn) {
+        ip::set_ecn(&mut self.buffer[usize::from(self.start)..], self.version, ecn);
+        self.ecn = ecn;
+    }
+
+    fn corrupt(&mut self, draw: u32) {
+        self.ip_mut().invert_bit(draw);
+    }
+
+    fn mangle_accecn(&mut self, mangling: AccEcnMangling) -> bool {
+        match mangling {
+            AccEcnMangling::Pass => false,
+            AccEcnMangling::Strip => self.ip_mut().strip_accecn(),
+            AccEcnMangling::ClearAce => self.ip_mut().clear_ace(),
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Further links, the `[uplink]` among them, are where the simulator has them ([`Route`]): a packet of a client
 //! passes the uplink before its delay line. A pair that sends up is the mirror image: its server's packets pass the
-//! uplink, and its client's the bottleneck.
+//! uplink, and its client's the bottleneck. The stretches of a `[[path]]` are there too ([`Imperfect`]).
 //!
 //! It has no clock and no file. Its driver gives it packets with their times of arrival, and the
 //! time for due events. Due events happen at the instant at which they were due, however late the
@@ -17,12 +17,12 @@
 //! times. So lateness costs no capacity and shifts no decision; the driver measures it apart.
 //!
 //! Where several things fall on the same instant they happen in the simulator's order: the link,
-//! the timer of the discipline, changes of the scenario, the lines, further links, and then arrivals.
+//! the timer of the discipline, changes of the scenario, the lines, further links, stretches, and then arrivals.
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
-use l4s_bottleneck::{Bottleneck, Next, Route, Straddling, Successor};
+use l4s_bottleneck::{Bottleneck, Imperfect, Next, Route, Straddling, Successor, Wayside, Where};
 use l4s_flows::Row;
-use l4s_model::{Change, FlowId, Scenario, SourceId};
+use l4s_model::{Change, FlowId, PathEvent, Scenario, SourceId};
 use l4s_observe::{HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
@@ -59,17 +59,21 @@ pub struct Delivery<'a> {
 
 /// The outcomes of the packets from one end of a pair.
 ///
-/// `received` is the sum of the others, without `stray`, and of the packets on their way.
+/// `received` and `copied` are the sum of the others, without `stray`, and of the packets on their way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Read from the end's device.
     pub received: u64,
+    /// Made of them by an imperfect stretch.
+    pub copied: u64,
     /// Written to the other end's device.
     pub forwarded: u64,
     /// Not taken by the other end's device.
     pub refused: u64,
     /// Dropped by the queue discipline.
     pub dropped: u64,
+    /// Lost on an imperfect stretch.
+    pub lost: u64,
     /// Not whole IP packets.
     pub malformed: u64,
     /// For the neighbourhood only, such as router solicitations.
@@ -84,11 +88,17 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Packets on their way.
+    pub fn under_way(&self) -> u64 {
+        self.received + self.copied - self.gone()
+    }
+
     /// Packets that came and are gone.
     pub fn gone(&self) -> u64 {
         self.forwarded
             + self.refused
             + self.dropped
+            + self.lost
             + self.malformed
             + self.local
             + self.exhausted
@@ -126,6 +136,7 @@ impl Pair {
 pub struct Plane {
     bottleneck: Bottleneck<Frame>,
     route: Route<Frame>,
+    imperfect: Imperfect<Frame, Frame>,
     lines: Lines<Frame>,
     pairs: Vec<Pair>,
     pool: Pool,
@@ -154,6 +165,7 @@ impl Plane {
             bottleneck: Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
                 .counted_from(Time::ZERO + scenario.warmup),
             route: Route::new(scenario),
+            imperfect: Imperfect::new(scenario),
             lines: Lines::new(delays),
             pairs,
             pool: Pool::new(size, MEMORY / size),
@@ -193,7 +205,14 @@ impl Plane {
     #[inline]
     pub fn due(&self) -> Time {
         let bottleneck = self.bottleneck.next_transmission().min(self.bottleneck.next_tick());
-        bottleneck.min(self.next_change()).min(self.lines.next()).min(self.route.due())
+        bottleneck.min(self.next_change()).min(self.lines.next()).min(self.next_elsewhere())
+    }
+
+    /// When something is due beside bottleneck, changes and lines.
+    #[inline]
+    fn next_elsewhere(&self) -> Time {
+        let stretches = Where::ALL.iter().map(|at| self.imperfect.next(*at));
+        stretches.fold(self.route.due(), Time::min)
     }
 
     #[inline]
@@ -213,7 +232,7 @@ impl Plane {
             let (departure, tick) =
                 (self.bottleneck.next_transmission(), self.bottleneck.next_tick());
             let change = self.next_change();
-            let due = departure.min(tick).min(change).min(self.lines.next()).min(self.route.due());
+            let due = self.due();
             if due > now {
                 break;
             }
@@ -229,6 +248,7 @@ impl Plane {
                 self.arrive_at_server(due, observer, deliver);
             } else {
                 self.attend_links(due, observer, deliver);
+                self.attend_stretches(due, observer, deliver);
             }
         }
         self.now = self.now.max(now);
@@ -254,6 +274,21 @@ impl Plane {
         }
     }
 
+    /// Packets come to the end of stretches.
+    #[cold]
+    fn attend_stretches(
+        &mut self,
+        due: Time,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        for at in Where::ALL {
+            if self.imperfect.next(at) == due {
+                self.come_out(at, true, observer, deliver);
+            }
+        }
+    }
+
     /// A packet of `length` bytes in `buffer` came from the device of an end of a pair at `now`.
     /// Earlier due events happen first.
     #[inline]
@@ -274,14 +309,92 @@ impl Plane {
         self.now = self.now.max(now);
         self.pairs[pair].from(from).received += 1;
         let Some(frame) = self.admit(pair, from, buffer, length) else { return };
+        self.set_out(frame, observer, deliver);
+    }
+
+    /// A packet leaves the host that sent it.
+    #[inline]
+    fn set_out(
+        &mut self,
+        frame: Frame,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        let at = match frame.from() {
+            End::Server => Where::Before,
+            End::Client => Where::Up,
+        };
+        if self.imperfect.is_perfect(at) {
+            return self.come_to_first_queue(frame, observer, deliver);
+        }
+        let now = self.now;
+        let (imperfect, mut wayside) = self.beside_path(observer);
+        match at {
+            Where::Up => imperfect.climb(frame, now, &mut wayside),
+            _ => imperfect.before.enter(frame, now, &mut wayside),
+        }
+        self.come_out(at, false, observer, deliver);
+    }
+
+    /// A packet has the imperfect stretches before every queue behind it.
+    #[inline]
+    fn come_to_first_queue(
+        &mut self,
+        frame: Frame,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
         let source = frame.group();
-        let along = match from {
+        let along = match frame.from() {
             End::Server => Some(self.route.start(source)),
             End::Client => self.route.start_back(source),
         };
         match along {
             Some(along) => self.pass_on(frame, along, self.now, false, observer, deliver),
             None => self.send_back(frame, observer, deliver),
+        }
+    }
+
+    /// A packet has every queue behind it, and comes to its client at `due`.
+    #[inline]
+    fn reach_client(
+        &mut self,
+        frame: Frame,
+        due: Time,
+        waited: bool,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        if self.imperfect.is_perfect(Where::Behind) {
+            return self.arrive_at_client(frame, due, waited, deliver);
+        }
+        let now = self.now;
+        let (imperfect, mut wayside) = self.beside_path(observer);
+        imperfect.behind.enter(frame, now, &mut wayside);
+        self.come_out(Where::Behind, waited, observer, deliver);
+    }
+
+    /// Packets that have come to the end of an imperfect place go on.
+    fn come_out(
+        &mut self,
+        at: Where,
+        waited: bool,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        let now = self.now;
+        loop {
+            let (imperfect, mut wayside) = self.beside_path(observer);
+            let frame = match at {
+                Where::Before => imperfect.before.out(now, &mut wayside),
+                Where::Behind => imperfect.behind.out(now, &mut wayside),
+                Where::Up => imperfect.top(now, &mut wayside),
+            };
+            match (frame, at) {
+                (None, _) => return,
+                (Some(frame), Where::Behind) => self.arrive_at_client(frame, now, waited, deliver),
+                (Some(frame), _) => self.come_to_first_queue(frame, observer, deliver),
+            }
         }
     }
 
@@ -300,7 +413,7 @@ impl Plane {
             Next::Bottleneck => self.enqueue(packet, waited, observer, deliver),
             Next::Link(number) => self.enqueue_on(number, packet, observer, deliver),
             Next::End => match packet.from() {
-                End::Server => self.arrive_at_client(packet, due, waited, deliver),
+                End::Server => self.reach_client(packet, due, waited, observer, deliver),
                 End::Client => self.send_back(packet, observer, deliver),
             },
         }
@@ -518,7 +631,7 @@ impl Plane {
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         if self.route.is_empty() {
-            self.arrive_at_client(packet, now, waited, deliver);
+            self.reach_client(packet, now, waited, observer, deliver);
         } else {
             self.pass_on(packet, self.route.behind_bottleneck, now, waited, observer, deliver);
         }
@@ -590,6 +703,15 @@ impl Plane {
     }
 
     #[inline]
+    fn beside_path<'a, O>(
+        &'a mut self,
+        observer: &'a mut O,
+    ) -> (&'a mut Imperfect<Frame, Frame>, ForwardOfPath<'a, O>) {
+        let Plane { imperfect, pairs, pool, .. } = self;
+        (imperfect, ForwardOfPath { observer, pairs, pool })
+    }
+
+    #[inline]
     fn forward<'a, O>(
         &'a mut self,
         observer: &'a mut O,
@@ -643,6 +765,34 @@ impl<O: Observer<Frame>> Watch<Frame> for ForwardOfHop<'_, O> {
     fn dropped(&mut self, packet: Frame, queue: Queue, cause: DropCause, now: Time) {
         self.observer.at_hop(self.hop, &packet, queue, HopEvent::Dropped(cause), now);
         discard(packet, self.pairs, self.pool);
+    }
+}
+
+/// Forwards the events of imperfect stretches, and has the buffers of their packets.
+struct ForwardOfPath<'a, O> {
+    observer: &'a mut O,
+    pairs: &'a mut [Pair],
+    pool: &'a mut Pool,
+}
+
+impl<O: Observer<Frame>> Wayside<Frame> for ForwardOfPath<'_, O> {
+    fn happened(&mut self, path: u16, packet: &Frame, what: PathEvent, now: Time) {
+        self.observer.at_path(path, packet.group(), what, now);
+    }
+
+    fn copy(&mut self, packet: &Frame) -> Option<Frame> {
+        let buffer = self.pool.take();
+        if self.pool.is_exhausted() {
+            self.pool.give(buffer);
+            return None;
+        }
+        self.pairs[packet.group().index()].from(packet.from()).copied += 1;
+        Some(packet.copy_into(buffer))
+    }
+
+    fn lost(&mut self, packet: Frame) {
+        self.pairs[packet.group().index()].from(packet.from()).lost += 1;
+        self.pool.give(packet.into_buffer());
     }
 }
 

@@ -8,7 +8,7 @@ mod ability;
 
 use std::net::IpAddr;
 
-use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows, host_jitter};
+use l4s_bottleneck::{AppFlow, Download, Downloads, Stretch, app_flows, host_jitter};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{Buffer, FlowId, Group, Peer, QdiscOf, Scenario, Udp};
@@ -127,13 +127,15 @@ pub(crate) struct Pair {
     pub client: Setup,
 }
 
-/// Refuses further links where a kernel is the one router, and more of them than the data plane serves.
+/// Refuses further links and imperfect paths where a kernel is the one router, and more links than the data plane
+/// serves.
 fn one_router(scenario: &Scenario, options: &LabOptions) -> Result<(), OsError> {
     let roster = scenario.roster();
     let links = scenario.hops.iter().map(|hop| roster.links_of(hop)).sum::<usize>();
-    let refused = match (scenario.hops.first(), &scenario.uplink) {
-        (Some(hop), _) if options.cables => format!("`[[hop]]` `{}`, expected none", hop.name),
-        (_, Some(_)) if options.cables => "`[uplink]`, expected none".to_owned(),
+    let refused = match (scenario.hops.first(), &scenario.uplink, scenario.paths.first()) {
+        (Some(hop), ..) if options.cables => format!("`[[hop]]` `{}`, expected none", hop.name),
+        (_, Some(_), _) if options.cables => "`[uplink]`, expected none".to_owned(),
+        (.., Some(path)) if options.cables => format!("`[[path]]` `{}`, expected none", path.name),
         _ if links > MOST_LINKS => {
             return Err(OsError::Unsupported(format!(
                 "`[[hop]]`: {links} links, expected at most {MOST_LINKS} with real sockets"
@@ -169,12 +171,12 @@ impl LabPlan {
             ));
         }
         one_router(scenario, options)?;
-        if let Some(path) = scenario.paths.first() {
-            return Err(OsError::Unsupported(format!(
-                "only the simulator has imperfect paths: found `[[path]]` `{}`, expected none; \
-                 `--on sim` has it",
-                path.name
-            )));
+        if !scenario.paths.is_empty() && options.gso {
+            return Err(OsError::Unsupported(
+                "`kernel.gso`: found true, expected false, as a `[[path]]` loses and changes single \
+                 packets"
+                    .to_owned(),
+            ));
         }
         if !options.cables && scenario.kernel.qdisc == QdiscOf::Bpf {
             return Err(OsError::Unsupported(
@@ -476,6 +478,7 @@ pub fn cable_of(pair: usize, end: End) -> String {
 /// rate changes.
 fn on_the_way(scenario: &Scenario, rtt: Duration) -> Bytes {
     let link = &scenario.link;
+    let rtt = scenario.paths.iter().map(Stretch::<()>::longest).fold(rtt, |rtt, more| rtt + more);
     let rates = scenario.changes.iter().filter_map(|change| change.rate);
     let fastest = rates.chain([link.fastest()]).max().unwrap_or(link.rate);
     let flight = fastest.bytes_in(rtt).get();

@@ -226,7 +226,7 @@ fn what_the_plane_counts_is_what_the_interfaces_count() {
         assert_eq!(interface.not_received, back.refused, "{}", agent.who);
         // A packet that the data plane did not read in time would be a loss without a queue discipline.
         assert!(interface.not_sent == 0 || unfit.is_some(), "{}", agent.who);
-        let under_way = sent.received - sent.gone();
+        let under_way = sent.under_way();
         match end {
             End::Server => waiting -= under_way,
             End::Client => assert_eq!(under_way, plane.on_line(pair) as u64, "{}", agent.who),

@@ -154,3 +154,26 @@ fn an_upload_shares_the_uplink_with_acknowledgements() {
     // Both have the queue of the uplink in their round trip.
     assert!(down.rtt_ms.unwrap() > 22.0 && up.rtt_ms.unwrap() > 22.0);
 }
+
+/// Real TCP over a path that is not perfect: the kernel retransmits what the path lost, and what its own checksums
+/// found wrong.
+#[test]
+fn an_imperfect_path_loses_and_changes_real_packets() {
+    let both = "duration = \"4s\"\nwarmup = \"1s\"\nlink.rate = \"20mbit\"\n\
+                [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n\
+                [[path]]\nname = \"far\"\nloss = { to_bad = 0.002, to_good = 0.2 }\n\
+                corrupt = 0.005\nduplicate = 0.02\njitter = \"1ms\"\n\
+                [[path]]\nname = \"up\"\ndirection = \"up\"\nloss = 0.05\naccecn = \"strip\"\n";
+    let Some(summary) = run(both) else { return };
+    let a = group(&summary, "A");
+    let of = |name: &str| summary.paths.iter().find(|path| path.name == name).unwrap();
+    let (far, up) = (of("far"), of("up"));
+    println!("{a:?}\n{far:?}\n{up:?}");
+    for count in [far.lost, far.corrupted, far.duplicated, up.lost] {
+        assert!(count > 0);
+    }
+    // Of what was wrong at the edges of the run the retransmission is outside.
+    let wrong = far.lost + far.corrupted;
+    assert!(a.retransmits * 2 > wrong && a.retransmits < wrong * 3, "{} of {wrong}", a.retransmits);
+    assert!(a.goodput_bps.is_some_and(|goodput| goodput > 1e6), "{:?}", a.goodput_bps);
+}

@@ -193,6 +193,7 @@ fn what_no_kernel_does_is_refused_with_words() {
     for (text, found) in [
         (&hop, "`[[hop]]` `H`"),
         (&format!("uplink.rate = \"1mbit\"\n{group}cc = \"reno\"\n"), "`[uplink]`"),
+        (&format!("{group}cc = \"reno\"\n[[path]]\nname = \"P\"\nloss = 0.1\n"), "`[[path]]` `P`"),
     ] {
         let Err(OsError::Unsupported(why)) = plan(text, &router) else { panic!("{found}") };
         assert!(why.starts_with(&format!("{one} {found}, expected none")), "{why}");
@@ -200,12 +201,11 @@ fn what_no_kernel_does_is_refused_with_words() {
     let many = "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\nper = \"flow\"\n";
     let many = refused(&format!("{group}cc = \"reno\"\nflows = 65\n{many}"));
     assert_eq!(many, "`[[hop]]`: 65 links, expected at most 64 with real sockets");
-    let path = "[[path]]\nname = \"P\"\nloss = 0.1\n";
-    let path = refused(&format!("{group}cc = \"reno\"\n{path}"));
-    assert!(
-        path.starts_with("only the simulator has imperfect paths: found `[[path]]` `P`"),
-        "{path}"
-    );
+    let path = format!("{group}cc = \"reno\"\n[[path]]\nname = \"P\"\nloss = 0.1\n");
+    plan(&path, &LabOptions::default()).unwrap();
+    let large = LabOptions { gso: true, ..LabOptions::default() };
+    let Err(OsError::Unsupported(why)) = plan(&path, &large) else { panic!("segments of 64 KB") };
+    assert!(why.starts_with("`kernel.gso`: found true, expected false"), "{why}");
     // The socket paces, so no congestion control needs to support it.
     let paced = format!("{group}cc = {{ kind = \"cubic\", pacing = true }}\n");
     plan(&paced, &LabOptions::default()).unwrap();
