@@ -38,6 +38,8 @@ enum Fate {
     Mark,
     Lose,
     Late(Duration),
+    /// It arrives twice.
+    Twice,
     /// It arrives at this time, unless it would later.
     Held(Time),
 }
@@ -165,6 +167,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
             match (self.fate)(&segment, again) {
                 Fate::Arrive => self.schedule(at, Event::Data(segment)),
                 Fate::Late(by) => self.schedule(at + by, Event::Data(segment)),
+                Fate::Twice => (0..2).for_each(|_| self.schedule(at, Event::Data(segment))),
                 Fate::Held(until) => self.schedule(at.max(until), Event::Data(segment)),
                 Fate::Mark if segment.ecn.is_capable() => {
                     segment.ecn = Ecn::Ce;

@@ -50,7 +50,8 @@ impl Sender {
             self.undo.is_due_to_mark();
         }
         let twice = progress.ack.duplicate_block();
-        if let Some(twice) = twice.filter(|twice| !self.tracing.has(*twice)) {
+        let twice = twice.filter(|twice| !self.tracing.has(*twice) && self.undo.is_own());
+        if let Some(twice) = twice {
             self.undo.came_twice(twice.0);
             // No reordering led to a probe.
             if self.probe.is_none_or(|probe| twice.1 != probe.nxt) {

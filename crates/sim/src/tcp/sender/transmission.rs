@@ -53,6 +53,7 @@ impl Sender {
 
     pub(super) fn send_again(&mut self, seq: u64, now: Time, out: &mut impl Output) {
         self.last_sent = now;
+        self.undo.sends_again();
         let (from, payload) = self.board.place(seq);
         let (push, fin) = self.supply.ends_at(from + u64::from(payload));
         let (ecn, cwr, stamps) = (self.retransmission_ecn(), false, self.stamps(now));

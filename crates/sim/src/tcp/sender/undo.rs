@@ -24,6 +24,9 @@ pub(super) struct Undo {
     first_resent: Option<Stamp>,
     /// Retransmissions that no D-SACK has reported; none before the first one.
     unreported: Option<u32>,
+    /// Segments that the connection has sent again, and segments that came twice by D-SACK.
+    sent_again: u64,
+    reported: u64,
 }
 
 impl Undo {
@@ -54,6 +57,19 @@ impl Undo {
     pub fn resent(&mut self, stamp: Stamp) {
         self.first_resent.get_or_insert(stamp);
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+    }
+
+    /// A segment is sent again, lost or as a probe.
+    pub fn sends_again(&mut self) {
+        self.sent_again += 1;
+    }
+
+    /// D-SACK reports a segment that came twice: whether it may have been sent twice. Where more segments came twice
+    /// than this sender has sent again, the path duplicates packets, and reports say nothing about
+    /// retransmissions (`tcp_dsack_seen` of Linux).
+    pub fn is_own(&mut self) -> bool {
+        self.reported += 1;
+        self.reported <= self.sent_again
     }
 
     /// D-SACK reports that the segment that begins with this byte came twice.

@@ -51,6 +51,19 @@ fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
     assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
 }
 
+/// Of a path that duplicates packets, D-SACK says nothing about retransmissions: `tcp_dsack_seen` ignores reports of
+/// more segments than were sent again. A loss stays a loss.
+#[test]
+fn a_path_that_duplicates_takes_no_reduction_back() {
+    let path = after(1200, |s, again| match s.number() {
+        60 if !again => Fate::Lose,
+        seq if seq % 10 == 5 => Fate::Twice,
+        _ => Fate::Arrive,
+    });
+    assert_eq!(path.retransmissions(), [60]);
+    assert!(path.sender.window().threshold().is_some());
+}
+
 /// RFC 8985 §6.2 step 4: if segments are overtaken, the reordering window grows until it covers them. They
 /// are late by three quarters of an RTT. Later nothing is sent twice.
 #[test]
