@@ -246,6 +246,8 @@ export const lags = (rate_bps: number, goodput_bps: number | undefined): goodput
 export interface Group {
   name: string;
   cc: string;
+  /** Of its data; absent for "down". */
+  direction?: "up";
   flows: number;
   rate_bps: number;
   rate_per_flow_bps?: number;

@@ -82,23 +82,43 @@ export const wordsWidth = (words: Word[]): number =>
   words.reduce((sum, { text, strong }) => sum + advance(text, WORD_SIZE, strong), 0) +
   (words.length - 1) * advance(WORD_GAP, WORD_SIZE);
 
-/** The heading of a panel with a second line of coloured words: labels that need no legend. */
+/** The height of a line of words. */
+export const WORD_LINE = 17;
+
+/** The words in as many lines as a width takes; a word that is wider has a line to itself. */
+export function wordLines(words: Word[], width: number): Word[][] {
+  const lines: Word[][] = [[]];
+  for (const word of words) {
+    const line = lines.at(-1) as Word[];
+    if (line.length > 0 && wordsWidth([...line, word]) > width) lines.push([word]);
+    else line.push(word);
+  }
+  return lines;
+}
+
+/** The heading of a panel with coloured words below it: labels that need no legend. `above` is the place of its first
+ * line if the words take one. */
 export function heading(theme: Theme, box: Box, title: string, words: Word[], above = 46): Title {
   const rich: Record<string, { color: string; fontSize: number; fontWeight: number; lineHeight: number }> = {};
-  const text = words.map((word, i) => {
-    rich[`w${i}`] = {
-      color: word.colour,
-      fontSize: WORD_SIZE,
-      fontWeight: word.strong === true ? 600 : 400,
-      lineHeight: 17,
-    };
-    return `{w${i}|${word.text}}`;
-  });
+  const lines = wordLines(words, box.width);
+  const text = lines.map((line, l) =>
+    line
+      .map((word, i) => {
+        rich[`w${l}x${i}`] = {
+          color: word.colour,
+          fontSize: WORD_SIZE,
+          fontWeight: word.strong === true ? 600 : 400,
+          lineHeight: WORD_LINE,
+        };
+        return `{w${l}x${i}|${word.text}}`;
+      })
+      .join(`{gap|${WORD_GAP}}`),
+  );
   return {
     text: title,
-    subtext: text.join(`{gap|${WORD_GAP}}`),
+    subtext: text.join("\n"),
     left: box.left,
-    top: box.top - above,
+    top: box.top - above - (lines.length - 1) * WORD_LINE,
     padding: 0,
     itemGap: 4,
     textStyle: { color: theme.ink, fontSize: 14, fontWeight: 600, fontFamily: theme.font },
@@ -106,7 +126,7 @@ export function heading(theme: Theme, box: Box, title: string, words: Word[], ab
       color: theme.soft,
       fontSize: WORD_SIZE,
       fontFamily: theme.font,
-      rich: { ...rich, gap: { fontSize: WORD_SIZE, lineHeight: 17 } },
+      rich: { ...rich, gap: { fontSize: WORD_SIZE, lineHeight: WORD_LINE } },
     },
   };
 }

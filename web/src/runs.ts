@@ -1,7 +1,7 @@
 // Runs by name and by condition: which line a run belongs to (its discipline and senders), and
 // where on the x axis it stands (what the sweep varied).
 
-import type { Data, Delay, Folder, Run } from "./data";
+import type { Data, Delay, Folder, Group, Run } from "./data";
 import { RUNS } from "./words/charts";
 import { aqmName, ccName, keyName, setting } from "./words/names";
 import { amount, quantity } from "./words/numbers";
@@ -55,19 +55,27 @@ export function variedKeys(all: Item[]): Key[] {
     .map(([key, values]) => ({ key, values: ordered([...values]) }));
 }
 
-/** The senders of a run: `DCTCP + Cubic`. */
-export const senders = (run: Run): string =>
-  run.summary.groups
-    .filter((group) => group.cc !== "udp")
-    .map((group) => groupName(run, group.name))
-    .join(" + ");
+/** The senders of a run: `DCTCP + Cubic`, and those that send up apart: `Prague + Cubic, up Prague`. */
+export const senders = (run: Run): string => {
+  const groups = run.summary.groups.filter((group) => group.cc !== "udp");
+  const names = (up: boolean): string =>
+    groups
+      .filter((group) => (group.direction === "up") === up)
+      .map((group) => controlName(run, group))
+      .join(" + ");
+  return RUNS.bothWays(names(false), names(true));
+};
 
-/** The congestion control of a group, by name; a group of programs has its own name. */
+/** The congestion control of a group, by name, and its direction if that is up; a group of programs has its own name. */
 export function groupName(run: Run, name: string): string {
   const group = run.summary.groups.find((g) => g.name === name);
-  if (group === undefined || run.traffic[name] === "program") return name;
-  return group.cc === "udp" ? name : ccName(group.cc, run.traffic[name] === "classic-ecn");
+  if (group === undefined) return name;
+  const control = controlName(run, group);
+  return group.direction === "up" && control !== name ? RUNS.up(control) : control;
 }
+
+const controlName = (run: Run, { name, cc }: Group): string =>
+  run.traffic[name] === "program" || cc === "udp" ? name : ccName(cc, run.traffic[name] === "classic-ecn");
 
 /** Names of all lines: the discipline, what else it takes to tell lines apart, and the folder. */
 export function lineNames(all: Item[]): Map<Run, string> {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { advance } from "../src/advances";
 import type { Option } from "../src/chart";
 import type { Data } from "../src/data";
 import type { Figure } from "../src/figure";
@@ -83,6 +84,52 @@ it("a goodput far below its rate is dashed below it", () => {
   const name = before[0]![0];
   expect(lines()).toEqual([[name, undefined], [`${name}, goodput`, [4, 3]], ...before.slice(1)]);
   expect(named(data, "rate-time").note).toContain("Dashed: goodput");
+});
+
+describe("the words above the panels of four senders in both directions", () => {
+  /** Four runs with twice the groups of the demo, the second half upwards. */
+  const both = (): Data => {
+    const data = demo();
+    const folder = data.folders[0]!;
+    for (const run of folder.runs) {
+      const more = structuredClone(run.summary.groups).map((group) => ({
+        ...group,
+        name: `${group.name}-up`,
+        direction: "up" as const,
+        flows: 2,
+      }));
+      for (const { name } of more) run.traffic[name] = run.traffic[name.replace("-up", "")]!;
+      run.summary.groups.push(...more);
+    }
+    folder.runs.push({ ...structuredClone(folder.runs[0]!), aqm: "a discipline with a long name" });
+    return data;
+  };
+  /** The lines of a title without markup, and the size of each. */
+  const sizes: [RegExp, number, boolean][] = [
+    [/^big/, 24, true],
+    [/^name/, 15, true],
+    [/^w\d/, 12.5, true],
+  ];
+  const lines = (text: string): number[] =>
+    text.split("\n").map((line) =>
+      [...line.matchAll(/\{(\w+)\|([^}]*)\}/g)].reduce((sum, [, style, word]) => {
+        const [, size, bold] = sizes.find(([of]) => of.test(style!)) ?? [/./, 13, false];
+        return sum + advance(word!, size, bold);
+      }, 0),
+    );
+  for (const name of ["headline", "rate-time"])
+    for (const width of [360, 800, 1200])
+      it(`stay beside one another in ${name}, ${width} wide`, () => {
+        const option = optionOf(named(both(), name), width);
+        const grids = list(option.grid);
+        for (const title of list(option.title)) {
+          const [left, top] = [Number(title.left), Number(title.top)];
+          expect(top).toBeGreaterThanOrEqual(0);
+          const widest = Math.max(...lines(`${title.text ?? ""}\n${title.subtext ?? ""}`));
+          const next = Math.min(width, ...grids.map((grid) => Number(grid.left)).filter((x) => x > left + 100));
+          expect(left + widest).toBeLessThanOrEqual(next);
+        }
+      });
 });
 
 describe("logarithmic charts", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { items, layOut, lineNames, runNames, variedKeys } from "../src/runs";
+import { groupName, items, layOut, lineNames, runNames, senders, variedKeys } from "../src/runs";
 import { demo, sweep } from "./sample";
 
 describe("runs", () => {
@@ -15,6 +15,14 @@ describe("runs", () => {
     pie!.aqm = dual!.aqm;
     const names = [...lineNames(items(data)).values()];
     expect(names.slice(0, 2)).toEqual(["DualPI2 (DCTCP + Cubic)", "DualPI2 (ECN-Cubic + Cubic)"]);
+  });
+
+  it("name those that send up apart", () => {
+    const data = demo();
+    const run = data.folders[0]!.runs[0]!;
+    run.summary.groups[1]!.direction = "up";
+    const names = run.summary.groups.map((group) => groupName(run, group.name));
+    expect([senders(run), ...names]).toEqual(["DCTCP, up Cubic", "DCTCP", "Cubic up"]);
   });
 
   it("name a parameter of the senders that the sweep sets, with its value", () => {

@@ -1,9 +1,10 @@
 // The first picture: the same flows under each discipline. Above, how long packets wait; beneath,
 // who gets how much.
 
+import { advance } from "../advances";
 import type { Series, Title } from "../chart";
 import type { Box, Figure } from "../figure";
-import { base, gridOf, heading, yAxis } from "../figure";
+import { base, columnsFor, gridOf, heading, WORD_LINE, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { lineNames, senders } from "../runs";
 import { queueColour, type Theme } from "../theme";
@@ -11,7 +12,7 @@ import { AXES, HEADLINE } from "../words/charts";
 import { queueName } from "../words/names";
 import { mbps, ms, percent, seconds } from "../words/numbers";
 import { boxAt, cdfLine, type Drawn, delayAxis, delayRange, endOf, lineTip, shareAxis, timeAxis } from "./delay";
-import { rateLines, rateTop, rateWords } from "./rates";
+import { labelLines, rateLines, rateTop, rateWords } from "./rates";
 
 /** How many runs fit side by side. */
 export const HEADLINE_RUNS = 4;
@@ -44,28 +45,52 @@ function note(drawn: Item[]): string {
 const HEAD = 78;
 const AXIS = 44;
 const RATES_HEAD = 26;
+/** The line of senders, where it does not fit beside the discipline. */
+const WHO = 20;
+
+/** Left and right of a panel, and the narrowest column that the numbers of two queues fit into. */
+const LEFT = 44;
+const BESIDE = 60;
+const NARROWEST = 340;
+
+/** Whether the senders of a run fit beside its name. */
+const fits = (name: string, who: string, width: number): boolean =>
+  advance(name, 15, true) + advance(`  ${who}`, 13) <= width;
 
 /** Distributions above, rates beneath, a column per run. */
 export function headline(drawn: Drawn[]): Figure {
-  const columns = (width: number) => (width < 640 ? 1 : drawn.length);
+  const names = lineNames(drawn);
+  const columns = (width: number) => columnsFor(drawn.length, width, NARROWEST);
+  /** Heights that depend on the width: those of senders on a line of their own, and of further lines of rates. */
+  const extra = (width: number): [number, number] => {
+    const panel = width / columns(width) - BESIDE;
+    const apart = drawn.some(({ run }) => !fits(names.get(run) ?? "", senders(run), panel));
+    return [apart ? WHO : 0, (labelLines(drawn, panel) - 1) * WORD_LINE];
+  };
   return {
     name: "headline",
     title: headlineMessage(drawn),
     note: note(drawn),
-    height: (width) => (columns(width) === 1 ? 480 * drawn.length : 500),
+    height: (width) => {
+      const rows = Math.ceil(drawn.length / columns(width));
+      const [who, labels] = extra(width);
+      return (rows === 1 ? 500 : 480 * rows) + (who + labels) * rows;
+    },
     option: (canvas) => {
       const { theme } = canvas;
       const across = columns(canvas.width);
       const width = canvas.width / across;
-      const height = (canvas.height - canvas.top) / (drawn.length / across);
-      const free = height - HEAD - AXIS - RATES_HEAD - AXIS;
+      const height = (canvas.height - canvas.top) / Math.ceil(drawn.length / across);
+      const [who, labels] = extra(canvas.width);
+      const [head, ratesHead] = [HEAD + who, RATES_HEAD + labels];
+      const free = height - head - AXIS - ratesHead - AXIS;
       const upper = Math.round(free * 0.6);
       const boxes = drawn.map((_, i): [Box, Box] => {
-        const top = Math.round(canvas.top + Math.floor(i / across) * height + HEAD);
-        const panel = { left: Math.round((i % across) * width + 44), width: Math.round(width - 60) };
+        const top = Math.round(canvas.top + Math.floor(i / across) * height + head);
+        const panel = { left: Math.round((i % across) * width + LEFT), width: Math.round(width - BESIDE) };
         return [
           { ...panel, top, height: upper },
-          { ...panel, top: top + upper + AXIS + RATES_HEAD, height: Math.round(free - upper) },
+          { ...panel, top: top + upper + AXIS + ratesHead, height: Math.round(free - upper) },
         ];
       });
       const range = delayRange(drawn);
@@ -77,7 +102,7 @@ export function headline(drawn: Drawn[]): Figure {
         title: drawn.flatMap((item, i) => {
           const [above, beneath] = boxAt(boxes, i);
           return [
-            ...numbers(theme, item, above, lineNames(drawn).get(item.run) ?? ""),
+            ...numbers(theme, item, above, names.get(item.run) ?? "", who > 0),
             { ...heading(theme, beneath, "", rateWords(theme, item), 24), itemGap: 0 },
           ];
         }),
@@ -112,8 +137,8 @@ export function headline(drawn: Drawn[]): Figure {
   };
 }
 
-/** The heading of a column: discipline and senders, and the mean delays large. */
-function numbers(theme: Theme, item: Drawn, box: Box, name: string): Title[] {
+/** The heading of a column: discipline and senders, on a line of their own if `apart`, and the mean delays large. */
+function numbers(theme: Theme, item: Drawn, box: Box, name: string, apart: boolean): Title[] {
   const font = theme.font;
   const queues = item.run.summary.queues.filter((queue) => queue.delay_ms !== undefined);
   const rich: Record<string, object> = {
@@ -137,9 +162,9 @@ function numbers(theme: Theme, item: Drawn, box: Box, name: string): Title[] {
   });
   return [
     {
-      text: `{name|${name}}{who|  ${senders(item.run)}}\n${words.join("{gap|     }")}`,
+      text: `{name|${name}}${apart ? "\n{who|" : "{who|  "}${senders(item.run)}}\n${words.join("{gap|     }")}`,
       left: box.left,
-      top: box.top - 70,
+      top: box.top - 70 - (apart ? WHO : 0),
       padding: 0,
       textStyle: { color: theme.ink, fontSize: 15, lineHeight: 22, fontFamily: font, rich },
     },

@@ -2,10 +2,10 @@
 
 import type { Series } from "../chart";
 import type { Figure, Word } from "../figure";
-import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
+import { base, columnsFor, gridOf, heading, tile, WORD_LINE, wordLines, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
-import { groupColour, type Theme } from "../theme";
+import { groupColour, type Theme, themeOf } from "../theme";
 import { AXES, RATES } from "../words/charts";
 import { mbps, seconds } from "../words/numbers";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis, warmupMark } from "./delay";
@@ -15,13 +15,17 @@ export function rateWords(theme: Theme, item: Item): Word[] {
   const { groups } = item.run.summary;
   return groups
     .filter((group) => group.flows > 0 || item.run.traffic[group.name] === "program")
-    .slice(0, 3)
+    .slice(0, 4)
     .map((group) => ({
       text: RATES.mean(groupName(item.run, group.name), group.flows, group.rate_per_flow_bps ?? group.rate_bps),
       colour: groupColour(theme, item.run, group.name),
       strong: true,
     }));
 }
+
+/** The most lines that the words of a run take in a panel of this width. */
+export const labelLines = (drawn: Item[], width: number): number =>
+  Math.max(1, ...drawn.map((item) => wordLines(rateWords(themeOf("light"), item), width).length));
 
 /** The highest rate to show, in Mb/s: a round number. */
 export function rateTop(drawn: Drawn[]): number {
@@ -92,12 +96,16 @@ export function ratePanels(
 ): Figure {
   const names = runNames(all);
   const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  const side = { left: 44, right: 16 };
+  /** The height of the lines of words beside the first one. */
+  const more = (width: number) => (labelLines(drawn, width / columns(width) - side.left - side.right) - 1) * WORD_LINE;
   return {
     ...words,
-    height: (width) => 250 * Math.ceil(drawn.length / columns(width)) + 10,
+    height: (width) => (250 + more(width)) * Math.ceil(drawn.length / columns(width)) + 10,
     option: (canvas) => {
       const { theme } = canvas;
-      const boxes = tile(drawn.length, columns(canvas.width), canvas, { left: 44, right: 16, top: 54, bottom: 42 });
+      const margin = { ...side, top: 54 + more(canvas.width), bottom: 42 };
+      const boxes = tile(drawn.length, columns(canvas.width), canvas, margin);
       return {
         ...base(theme),
         title: drawn.map((item, i) =>

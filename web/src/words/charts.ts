@@ -26,6 +26,8 @@ export const TIP = {
 export const RUNS = {
   ofFolder: (name: string, folder: string): string => `${name} · ${folder}`,
   withSenders: (discipline: string, senders: string): string => `${discipline} (${senders})`,
+  up: (sender: string): string => `${sender} up`,
+  bothWays: (down: string, up: string): string => [down, up && `up ${up}`].filter(Boolean).join(", "),
   seed: (seed: number): string => `seed ${seed}`,
   /** The name of an axis over conditions. */
   key: (name: string, unit: string): string => (unit === "" ? name : `${name} (${unit})`),
