@@ -51,10 +51,13 @@ fn quantities(run: &Summary) -> Quantities {
     let mut add = |name: String, near: Near, value: Option<f64>| {
         all.extend(value.map(|value| (name, near, value)));
     };
-    for queue in &run.queues {
-        let name = &queue.name;
+    let here = run.queues.iter().map(|queue| (queue.name.clone(), queue));
+    let further = run.hops.iter().flat_map(|hop| {
+        hop.queues.iter().map(|queue| (format!("{} {}", hop.name, queue.name), queue))
+    });
+    for (name, queue) in here.chain(further) {
         let (mean, p99) = (queue.delay_ms.map(|d| d.mean), queue.delay_ms.map(|d| d.p99));
-        if name == "L" {
+        if queue.name == "L" {
             add(format!("{name} mean ms"), Near::Either(0.20, 0.15), mean);
             add(format!("{name} p99 ms"), Near::Either(0.20, 0.15), p99);
         } else {
@@ -417,6 +420,9 @@ fn error(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use l4s_measure::{EngineSummary, Origin, Recorder};
+    use l4s_units::Duration;
+
     use super::*;
 
     fn points(scenario: &str) -> Vec<Point> {
@@ -439,6 +445,21 @@ mod tests {
         for point in points(WIDE) {
             let runs = kernel.of(&point);
             assert!(runs.get("utilization").is_some_and(|runs| runs.len() >= 3), "{:?}", point.set);
+        }
+    }
+
+    #[test]
+    fn queues_of_further_links_are_compared_too() {
+        let mut scenario = points("rrul").remove(0).scenario;
+        (scenario.duration, scenario.warmup) = (Duration::from_secs(2), Duration::from_secs(1));
+        let mut recorder = Recorder::new(&scenario, Origin::default());
+        l4s_sim::run(&scenario, &mut recorder);
+        let summary = recorder.finish(EngineSummary::default()).summary;
+        let names: Vec<String> = quantities(&summary).into_iter().map(|(name, ..)| name).collect();
+        for name in
+            ["L p99 ms", "C mean ms", "uplink L mean ms", "uplink L p99 ms", "uplink C mean ms"]
+        {
+            assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
         }
     }
 
