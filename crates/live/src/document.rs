@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
-use l4s_model::Scenario;
+use l4s_model::{Link, Scenario};
 use l4s_scenario::{
     Budget, Faults, Files, Override, Plan, Point, Spelled, Template, covers, shell_word,
 };
@@ -398,17 +398,23 @@ impl Resolved {
         let profile = values.remove("profile").unwrap_or_default();
         protocol::Lane {
             set,
-            link: protocol::Link {
-                rate: self.get("link", "rate"),
-                rate_bps: scenario.link.rate.as_bps() as f64,
-                buffer: self.get("link", "buffer"),
-            },
+            link: self.link("link", &scenario.link),
             aqm: protocol::Aqm {
                 kind: scenario.aqm.kind().to_owned(),
                 profile,
                 values,
                 queues: queues_of([&scenario.aqm]).into_iter().map(Queue::name).collect(),
             },
+        }
+    }
+
+    /// The link of a table of this name.
+    fn link(&self, table: &str, link: &Link) -> protocol::Link {
+        protocol::Link {
+            rate: self.get(table, "rate"),
+            rate_bps: link.rate.as_bps() as f64,
+            trace: link.trace.as_ref().map(|capacity| capacity.file().to_owned()),
+            buffer: self.get(table, "buffer"),
         }
     }
 

@@ -112,7 +112,7 @@ fn is_none(count: &u64) -> bool {
 /// The link.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct LinkState {
-    /// Its rate.
+    /// Its rate; where it follows a trace, the bytes that could pass in the span, as a rate.
     pub rate_bps: f64,
     /// The bytes that it carried with 14 B of Ethernet per packet, over the bytes that it could
     /// have carried.

@@ -179,3 +179,21 @@ fn a_delay_is_in_the_bucket_that_begins_below_it() {
     }
     assert_eq!([bucket(0.0), bucket(1e-9), bucket(1e9)], [0, 0, BUCKETS as u16 - 1]);
 }
+
+/// The capacity of each span, all of it together that of the trace.
+#[test]
+fn a_link_that_follows_a_trace_tells_its_capacity() {
+    let text = "duration = \"20s\"\nwarmup = \"0s\"\nlink = { trace = \"lte-1\", trace_scale = \"20mbit\" }\n\
+                [[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"10ms\"\n";
+    let traced = scenario(text);
+    let looks = looks(&traced);
+    let capacity = traced.link.trace.as_ref().expect("a trace");
+    let at = |look: u64| Time::ZERO + Duration::from_millis(50) * look;
+    for (number, look) in (0..).zip(&looks) {
+        let bits = 8.0 * capacity.bytes_between(at(number), at(number + 1)).get() as f64;
+        assert!((look.link.rate_bps - bits / 0.05).abs() < 1.0, "{number}: {}", look.link.rate_bps);
+    }
+    let rates = looks.iter().map(|look| look.link.rate_bps);
+    let (least, most) = rates.fold((f64::MAX, 0.0_f64), |(a, b), x| (a.min(x), b.max(x)));
+    assert!(most > 2.0 * least, "from {least} to {most}");
+}

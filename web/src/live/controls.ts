@@ -6,10 +6,10 @@ import { CONTROLS } from "../words/live";
 import { aqmName, ccName } from "../words/names";
 import { ms, rate } from "../words/numbers";
 import { groupColours } from "./colours";
-import { type Control, choice, Field, freshId, ROW, type Send, select, slider, tick } from "./field";
+import { type Control, choice, Field, freshId, label, ROW, type Send, select, slider, tick } from "./field";
 import * as keys from "./keys";
 import { Panorama } from "./panorama";
-import type { GroupSettings, Keys, LaneSettings, Param, Settings, UdpSettings } from "./protocol";
+import type { GroupSettings, Keys, LaneSettings, LinkSettings, Param, Settings, UdpSettings } from "./protocol";
 import { nearest, steps } from "./steps";
 import type { Store } from "./store";
 
@@ -45,6 +45,7 @@ export class Controls {
     const { settings, greeting } = this.store;
     if (settings === undefined || greeting === undefined) return;
     const shape = JSON.stringify([
+      settings.lanes[0]?.link.trace !== undefined,
       settings.groups.map(({ name, web, app }) => [name, web !== undefined, app !== undefined]),
       settings.udp.map(({ name }) => name),
       settings.lanes.map(({ aqm }) => aqm.kind),
@@ -98,20 +99,15 @@ export class Controls {
   }
 
   private link(): HTMLElement {
+    return panel(CONTROLS.link, this.add(this.rate(() => this.now.lanes[0]?.link ?? empty.link, keys.linkRate)));
+  }
+
+  /** The rate of a link; of one that follows a trace its name, as another trace or mean would begin a new run. */
+  private rate(now: () => LinkSettings, set: (bps: number) => Keys): Control {
+    if (now().trace !== undefined)
+      return label(CONTROLS.trace, () => CONTROLS.traceOf(now().trace ?? "", now().rate_bps));
     const most = Math.min(MOST_BPS, this.store.greeting?.limits.rate_bps ?? MOST_BPS);
-    return panel(CONTROLS.link, [
-      ...this.add(
-        slider(
-          CONTROLS.rate,
-          steps(LEAST_BPS, most),
-          nearest,
-          () => this.now.lanes[0]?.link.rate_bps ?? 0,
-          rate,
-          keys.linkRate,
-          this.send,
-        ),
-      ),
-    ]);
+    return slider(CONTROLS.rate, steps(LEAST_BPS, most), nearest, () => now().rate_bps, rate, set, this.send);
   }
 
   private client(built: GroupSettings, i: number): HTMLElement {

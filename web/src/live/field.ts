@@ -85,6 +85,16 @@ export interface Control {
   update(): void;
 }
 
+/** Something that is said and cannot be set. */
+export function label(name: string, read: () => string): Control {
+  const value = el("span", { class: "said" });
+  const update = (): void => {
+    const words = read();
+    if (value.textContent !== words) value.textContent = words;
+  };
+  return { root: el("div", ROW, [el("span", { class: "label" }, [name]), value]), update };
+}
+
 /** A slider over steps. `read` gets the setting, `say` formats a value. */
 export function slider(
   label: string,

@@ -11,7 +11,7 @@ import { groupColours, queueHue } from "./colours";
 import { calm } from "./motion";
 import { filled, jitterOf, type Layout, LIFE_MS, layout, place, stride } from "./network-model";
 import { laneOf, lastSeconds, PERIOD_MS } from "./ring";
-import { average, queueDelay, utilization } from "./series";
+import { average, capacity, queueDelay, utilization } from "./series";
 import type { Store, View } from "./store";
 
 /** Drawn of each state: enough to see the shares, few enough to stay calm. */
@@ -157,7 +157,8 @@ export class Network {
     const centre = (at.link.from.x + at.link.to.x) / 2;
     pen.fillStyle = theme.ink;
     pen.font = `600 ${narrow ? 11.5 : 13}px ${theme.font}`;
-    pen.fillText(rate(lane.link.rate_bps), centre, at.link.from.y - at.link.height / 2 - 8);
+    const bps = lane.link.trace === undefined ? undefined : average(recent, this.lane, capacity);
+    pen.fillText(rate(bps ?? lane.link.rate_bps), centre, at.link.from.y - at.link.height / 2 - 8);
     pen.fillStyle = theme.soft;
     pen.font = `${narrow ? 11 : 12.5}px ${theme.font}`;
     if (used !== undefined) pen.fillText(NETWORK.used(used, narrow), centre, at.link.from.y + at.link.height / 2 + 16);

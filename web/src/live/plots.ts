@@ -26,6 +26,7 @@ import { laneOf, lastSeconds, type Moment } from "./ring";
 import {
   average,
   balance,
+  capacity,
   course,
   flowRate,
   flowsOf,
@@ -318,6 +319,17 @@ const flowName = (settings: Settings, group: number, flow: number, app: boolean)
 /** More lines than this are thin. */
 const MANY = 6;
 
+const inMbps = (data: [number, number][]): [number, number][] => data.map(([x, y]) => [x, y / 1e6]);
+
+/** A capacity over time, behind the rates that share it. */
+const area = (theme: Theme, name: string, data: [number, number][]): Series =>
+  lineOf(name, theme.line, inMbps(data), {
+    step: "middle",
+    z: 1,
+    areaStyle: { color: theme.line, opacity: 0.16 },
+    lineStyle: { width: 1 },
+  });
+
 export const throughput: Plot = {
   name: "throughput",
   title: THROUGHPUT.title,
@@ -327,7 +339,9 @@ export const throughput: Plot = {
     const recent = lastSeconds(scene.moments, BACK_S);
     const colours = groupColours(theme, settings);
     const names = groupNames(settings);
-    const link = laneSettings(scene)?.link.rate_bps ?? 0;
+    const { rate_bps: link = 0, trace } = laneSettings(scene)?.link ?? {};
+    // A constant rate is the top of the axis, or far above it.
+    const varies = trace === undefined ? [] : course(recent, lane, 0.25, capacity);
     const groups = names.flatMap((name, i) => {
       const data = course(recent, lane, 0.25, groupRate(i));
       return data.some(([, y]) => y > 0) ? [{ name, i, data, colour: colours[i] ?? theme.udp }] : [];
@@ -355,12 +369,21 @@ export const throughput: Plot = {
             : []),
         ]);
     const peak = Math.max(link * 0.1, ...flows.flatMap(({ data }) => data.map(([, y]) => y)));
-    const top = roundUp(Math.min(link * 1.02, peak * 1.08) / 1e6);
+    const top = roundUp(
+      (varies.length > 0 ? Math.max(peak, ...varies.map(([, y]) => y)) * 1.02 : Math.min(link * 1.02, peak * 1.08)) /
+        1e6,
+    );
+    const second = lastSeconds(recent, 1);
     return {
-      words: groups.map(({ name, i, colour }) => ({
-        text: THROUGHPUT.rate(name, average(lastSeconds(recent, 1), lane, groupRate(i)) ?? 0),
-        colour,
-      })),
+      words: [
+        ...(varies.length > 0
+          ? [{ text: THROUGHPUT.rate(THROUGHPUT.capacity, average(second, lane, capacity) ?? 0), colour: theme.line }]
+          : []),
+        ...groups.map(({ name, i, colour }) => ({
+          text: THROUGHPUT.rate(name, average(second, lane, groupRate(i)) ?? 0),
+          colour,
+        })),
+      ],
       option: {
         ...base(theme),
         grid,
@@ -372,20 +395,18 @@ export const throughput: Plot = {
           interval: division(top),
           axisLabel: label(theme, (v) => (v === top ? mbps(v) : digits(v))),
         }),
-        series: flows.map(({ name, data, colour, dashed }) =>
-          lineOf(
-            name,
-            colour,
-            data.map(([x, y]) => [x, y / 1e6]),
-            {
+        series: [
+          ...(varies.length > 0 ? [area(theme, THROUGHPUT.capacity, varies)] : []),
+          ...flows.map(({ name, data, colour, dashed }) =>
+            lineOf(name, colour, inMbps(data), {
               lineStyle: {
                 width: flows.length > MANY ? 1 : 1.75,
                 opacity: flows.length > MANY ? 0.7 : 1,
                 ...(dashed ? { type: [4, 3] } : {}),
               },
-            },
+            }),
           ),
-        ),
+        ],
         tooltip: tip(theme, CHART.agoHovered, mbps),
       },
     };

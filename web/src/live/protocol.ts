@@ -60,9 +60,17 @@ export interface Greeting {
 /** Keys of the scenario and their values, as `--set` takes them. `null` takes a key back. */
 export type Keys = Record<string, string | null>;
 
+export interface LinkSettings {
+  /** Empty where the link follows a trace; `rate_bps` is the mean of that. */
+  rate: string;
+  rate_bps: number;
+  trace?: string;
+  buffer: string;
+}
+
 export interface LaneSettings {
   set: Record<string, string>;
-  link: { rate: string; rate_bps: number; buffer: string };
+  link: LinkSettings;
   aqm: { kind: string; profile: string; values: Record<string, unknown>; queues: string[] };
 }
 

@@ -65,6 +65,9 @@ export function average(
   return weight === 0 ? undefined : sum / weight;
 }
 
+/** What the link could have carried per second: its rate, or that of its trace. */
+export const capacity = (lane: LaneState, span_s: number): Weighted => [lane.link.rate_bps, span_s];
+
 /** What the link carried over what it could have. */
 export const utilization = (lane: LaneState, span_s: number): Weighted => [
   lane.link.utilization,

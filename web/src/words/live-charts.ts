@@ -45,7 +45,10 @@ export const DELAYS = {
 
 export const THROUGHPUT = {
   title: "Who gets how much",
-  note: "What the link carried for each, at the IP layer. Dashed: goodput, where it is far below that.",
+  note:
+    "What the link carried for each, at the IP layer. Dashed: goodput, where it is far below that. " +
+    "Grey: what a link that varies could have carried.",
+  capacity: "link",
   application: (flow: string): string => `${flow} (application)`,
   goodput: (name: string): string => `${name}, goodput`,
   rate: (name: string, bps: number): string => `${name} ${rate(bps)}`,

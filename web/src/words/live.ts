@@ -1,7 +1,7 @@
 // The page of the live demo: its head, controls, pictures, numbers and messages.
 
 import { aqmName, codepoint, queueName, UDP } from "./names";
-import { mbps, ms, percent } from "./numbers";
+import { mbps, ms, percent, rate } from "./numbers";
 
 export const HEADER = {
   title: "l4s live",
@@ -55,6 +55,8 @@ export const CONTROLS = {
   name: "Controls",
   link: "Link",
   rate: "Rate",
+  trace: "Trace",
+  traceOf: (name: string, mean_bps: number): string => `${name}, ${rate(mean_bps)} on average`,
   off: "off",
   client: (name: string): string => `Client ${name}`,
   downloads: "Downloads",

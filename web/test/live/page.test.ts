@@ -235,6 +235,40 @@ it("a goodput far below its rate is dashed below it", () => {
   ]);
 });
 
+it("the capacity of a link that follows a trace is an area behind the rates", () => {
+  const [first] = settings().lanes;
+  if (first === undefined) throw new Error("no lane");
+  const traced = settings({ lanes: [{ ...first, link: { ...first.link, rate: "", trace: "lte-1" } }] });
+  const group = { name: "A", rate_bps: 5e6, packets: 1, marked: 0, dropped: 0 };
+  // Five states of 50 ms a bin: 30 Mb/s, then 10 Mb/s.
+  const moments = Array.from({ length: 10 }, (_, i) => {
+    const link = { rate_bps: i < 5 ? 30e6 : 10e6, utilization: 0.5, backlog_packets: 0, backlog_bytes: 0 };
+    return moment(state(i + 1, { lanes: [lane({ link, groups: [group] })] }), traced);
+  });
+  const draw = (of: typeof traced) =>
+    PLOTS.find(({ name }) => name === "throughput")?.draw({
+      theme: themeOf("light"),
+      buckets: BUCKETS,
+      moments,
+      settings: of,
+      lane: 0,
+      window_s: 5,
+      log: true,
+      each: false,
+    });
+  type Drawn = { name: string; data: number[][]; areaStyle?: unknown };
+  const drawn = (of: typeof traced) => (draw(of)?.option.series ?? []) as Drawn[];
+  const series = drawn(traced);
+  expect(series.map(({ name }) => name)).toEqual(["link", "A · Prague"]);
+  expect(series[0]?.data.map(([, y]) => y)).toEqual([30, 10]);
+  expect(series[0]?.areaStyle).toBeDefined();
+  // All of it is in sight.
+  const axis = (draw(traced)?.option.yAxis ?? {}) as { max?: number };
+  expect(axis.max).toBeGreaterThanOrEqual(30);
+  expect(draw(traced)?.words[0]?.text).toBe("link 20 Mb/s");
+  expect(drawn(settings()).map(({ name }) => name)).toEqual(["A · Prague"]);
+});
+
 it("axes end at round numbers", () => {
   expect([0.7, 1, 9.5, 17, 100].map(roundUp)).toEqual([0.8, 1, 10, 20, 100]);
   // And are divided at round numbers.

@@ -145,6 +145,11 @@ fn viewers_choose_a_bundled_trace_and_no_rate_beside_it() {
     let fault = document.with(0, &set(&[("link.rate", "9mbit")])).unwrap_err();
     assert_eq!(fault.field, "link.rate");
     assert_eq!(fault.message, "`link.rate`: the link has a `trace` already");
+    let lane = &document.settings(1, false, 1.0).lanes[0];
+    assert_eq!((lane.link.rate.as_str(), lane.link.trace.as_deref()), ("", Some("lte-1")));
+    assert_eq!(live().settings(1, false, 1.0).lanes[0].link.trace, None);
+    let scaled = document.with(0, &set(&[("link.trace_scale", "7mbit")])).unwrap();
+    assert_eq!(scaled.settings(1, false, 1.0).lanes[0].link.rate_bps, 7e6);
     let other = document.with(0, &set(&[("link.trace", "5g-1")])).unwrap();
     // Another trace needs another run.
     let [old, new] = [&document, &other].map(|document| document.scenarios().next().unwrap());

@@ -48,10 +48,13 @@ pub struct Lane {
 /// A link.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Link {
-    /// Its rate.
+    /// Its rate; empty where it follows a trace.
     pub rate: String,
-    /// The same in bits per second.
+    /// The same in bits per second; the mean of the trace.
     pub rate_bps: f64,
+    /// The trace that it follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
     /// The maximum backlog for it.
     pub buffer: String,
 }
