@@ -46,6 +46,7 @@ use crate::Bottleneck;
 /// let Next::Link(uplink) = route.next(back, flow, group) else { unreachable!() };
 /// let RouteLink { behind, .. } = route.link(uplink);
 /// let behind = *behind;
+/// assert_eq!(route.uplink(), Some(uplink));
 /// assert_eq!(route.next(behind, flow, group), Next::End);
 /// ```
 #[derive(Debug)]
@@ -183,6 +184,14 @@ impl<P: Packet> Route<P> {
     /// How many links there are in all of them.
     pub fn links(&self) -> usize {
         self.links.len()
+    }
+
+    /// The number of the uplink among the links, if there is one.
+    pub fn uplink(&self) -> Option<usize> {
+        match self.path[self.up] {
+            Stop::Uplink(link) => Some(link),
+            _ => None,
+        }
     }
 
     /// A link by its number.

@@ -521,13 +521,13 @@ impl Plane {
 
     /// The bottleneck now, for [`Observer::sample_link`].
     pub fn link_state(&self, now: Time) -> LinkState {
-        let backlog = self.bottleneck.backlog();
-        LinkState {
-            packets: backlog.packets as u32,
-            bytes: backlog.bytes,
-            owed: self.bottleneck.owed(now),
-            base: self.bottleneck.signal().map(|signal| signal.base),
-        }
+        link_state(&self.bottleneck, now)
+    }
+
+    /// The uplink now, for [`Observer::sample_uplink`]; `None` where there is none.
+    pub fn uplink_state(&mut self, now: Time) -> Option<LinkState> {
+        let number = self.route.uplink()?;
+        Some(link_state(&self.route.link(number).queue, now))
     }
 
     /// The run is over at `end`, which is reported as [`Observer::straddled`].
@@ -685,6 +685,30 @@ impl Plane {
         }
         // The new rate may have paid the debt, or the new discipline released packets.
         self.transmit(now, false, observer, deliver);
+        if change.uplink_rate.is_some() || change.uplink_aqm.is_some() {
+            self.apply_to_uplink(change, successor, observer, deliver);
+        }
+    }
+
+    /// The uplink becomes different now, if there is one.
+    fn apply_to_uplink(
+        &mut self,
+        change: &Change,
+        successor: Successor,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        let Some(number) = self.route.uplink() else { return };
+        let Plane { route, pairs, pool, now, .. } = self;
+        let link = route.link(number);
+        if let Some(rate) = change.uplink_rate {
+            link.queue.set_rate(rate, *now);
+        }
+        if let Some(aqm) = &change.uplink_aqm {
+            let mut watch = ForwardOfHop { hop: link.hop, observer, pairs, pool };
+            link.queue.replace_aqm(aqm, successor, *now, &mut watch);
+        }
+        self.transmit_on(number, observer, deliver);
     }
 
     #[inline]
@@ -718,6 +742,17 @@ impl Plane {
     ) -> (&'a mut Bottleneck<Frame>, Forward<'a, O>) {
         let Plane { bottleneck, pairs, pool, recognised, now, .. } = self;
         (bottleneck, Forward { observer, pairs, pool, recognised: recognised.as_mut(), now: *now })
+    }
+}
+
+/// A link now.
+fn link_state(link: &Bottleneck<Frame>, now: Time) -> LinkState {
+    let backlog = link.backlog();
+    LinkState {
+        packets: backlog.packets as u32,
+        bytes: backlog.bytes,
+        owed: link.owed(now),
+        base: link.signal().map(|signal| signal.base),
     }
 }
 

@@ -430,6 +430,9 @@ impl<O: Observer<Frame>> Pump<'_, O> {
     fn sample(&mut self, now: Time) {
         self.ledger.pass_on(self.observer);
         if self.sampling {
+            if let Some(state) = self.plane.uplink_state(now) {
+                self.observer.sample_uplink(state, now);
+            }
             self.observer.sample_link(self.plane.link_state(now), now);
             self.ledger.sample(now, self.observer);
         }

@@ -479,9 +479,7 @@ pub fn cable_of(pair: usize, end: End) -> String {
 fn on_the_way(scenario: &Scenario, rtt: Duration) -> Bytes {
     let link = &scenario.link;
     let rtt = scenario.paths.iter().map(Stretch::<()>::longest).fold(rtt, |rtt, more| rtt + more);
-    let rates = scenario.changes.iter().filter_map(|change| change.rate);
-    let fastest = rates.chain([link.fastest()]).max().unwrap_or(link.rate);
-    let flight = fastest.bytes_in(rtt).get();
+    let flight = scenario.fastest().bytes_in(rtt).get();
     let buffer = match link.buffer {
         Buffer::Packets(packets) => packets.saturating_mul(MTU.into()),
         Buffer::Bytes(bytes) => bytes.get(),

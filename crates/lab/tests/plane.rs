@@ -690,11 +690,10 @@ fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
     use l4s_model::Change;
     let ms = |n| Time::ZERO + Duration::from_millis(n);
     let mut scenario = scenario(Rate::from_mbps(12), Config::Fifo(l4s_aqm::fifo::Config::dctth()));
-    let nothing = Change { time: ms(0), aqm: None, rate: None, rtts: Vec::new() };
     scenario.changes = vec![
-        Change { time: ms(100), rate: Some(Rate::from_mbps(6)), ..nothing.clone() },
-        Change { time: ms(200), aqm: Some(Config::default()), ..nothing.clone() },
-        Change { time: ms(300), rtts: vec![(0, Duration::from_millis(3))], ..nothing },
+        Change { rate: Some(Rate::from_mbps(6)), ..Change::at(ms(100)) },
+        Change { aqm: Some(Config::default()), ..Change::at(ms(200)) },
+        Change { rtts: vec![(0, Duration::from_millis(3))], ..Change::at(ms(300)) },
     ];
     let mut plane = Plane::new(&scenario);
     let mut log = Log::default();
@@ -735,6 +734,48 @@ fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
     assert!(until(ms(250)) - until(ms(201)) >= 20, "{left:?}");
     let back: Vec<_> = out.into_iter().filter(|(to, ..)| *to == End::Server).collect();
     assert_eq!(back, [(End::Server, ms(304), 2), (End::Server, ms(309), 1)]);
+}
+
+/// 1500 B on the uplink: 1 ms at 12 Mb/s, 2 ms at 6 Mb/s.
+#[test]
+fn the_uplink_changes_at_its_time_too() {
+    use l4s_model::Change;
+    let ms = |n| Time::ZERO + Duration::from_millis(n);
+    let fifo = || Config::Fifo(l4s_aqm::fifo::Config::dctth());
+    let mut scenario = scenario(Rate::from_mbps(100), fifo());
+    let link = Link { burst: Bytes::ZERO, ..Link::new(Rate::from_mbps(12)) };
+    scenario.uplink = Some(Uplink { link, aqm: fifo() });
+    let short = l4s_aqm::fifo::Config { limit: l4s_aqm::Limit::packets(10) };
+    scenario.changes = vec![
+        Change { uplink_rate: Some(Rate::from_mbps(6)), ..Change::at(ms(100)) },
+        Change { uplink_aqm: Some(Config::Fifo(short)), ..Change::at(ms(200)) },
+    ];
+    let mut plane = Plane::new(&scenario);
+    let mut log = Log::default();
+    for number in 0..200 {
+        let ecn = Ecn::Ect1;
+        let made = Made { pair: 0, from: End::Client, flow: 0, ecn, payload: 1446, number };
+        let bytes = made.bytes();
+        let mut buffer = plane.buffer();
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        plane.receive(0, End::Client, buffer, bytes.len(), ms(0), &mut log, &mut |_| true);
+    }
+    assert_eq!(plane.uplink_state(ms(0)).map(|state| state.packets), Some(199));
+    plane.advance(ms(400), &mut log, &mut |_| true);
+    let of = |wanted: fn(&HopEvent) -> bool| -> Vec<Time> {
+        let at = log.0.iter().filter_map(|told| match told {
+            Event::AtHop(_, _, _, what, at) if wanted(what) => Some(*at),
+            _ => None,
+        });
+        at.collect()
+    };
+    let left = of(|what| matches!(what, HopEvent::Departed(_)));
+    let until = |end| left.iter().filter(|at| **at < end).count();
+    assert_eq!((until(ms(100)), until(ms(200)) - until(ms(100))), (100, 50));
+    // Of the 50 that waited the shorter queue took ten.
+    let dropped = of(|what| matches!(what, HopEvent::Dropped(_)));
+    assert_eq!((left.len(), dropped.len()), (160, 40));
+    assert!(dropped.iter().all(|at| *at == ms(200)), "{dropped:?}");
 }
 
 #[test]

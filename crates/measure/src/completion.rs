@@ -68,10 +68,9 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
         let Some(time) = flow.completion().filter(|_| flow.closed >= Some(warmup_end)) else {
             continue;
         };
-        let rate = match (scenario.direction_of(group), &scenario.uplink) {
-            (Direction::Up, Some(uplink)) => uplink.link.rate,
-            _ => course.rate_at(opened),
-        };
+        let is_up = scenario.direction_of(group) == Direction::Up;
+        let up = course.uplink_rate_at(opened).filter(|_| is_up);
+        let rate = up.unwrap_or_else(|| course.rate_at(opened));
         let rtt = course.rtt_at(group, opened);
         let best = theoretical_time(size, scenario.groups[group].mss, rtt, rate);
         let efficiency = time.as_nanos() as f64 / best.as_nanos() as f64;

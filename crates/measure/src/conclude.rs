@@ -142,7 +142,7 @@ fn uplink(measured: &Measured<'_>) -> Option<HopSummary> {
     let HopCells { queues, cells, straddling } = measured.uplink?;
     let scenario = measured.scenario;
     let link = &scenario.uplink.as_ref()?.link;
-    let (bps, span) = (scenario.mean_of_link(link), measured_span(scenario));
+    let (bps, span) = (scenario.mean_uplink_bps()?, measured_span(scenario));
     Some(HopSummary {
         name: UPLINK.to_owned(),
         direction: Some("up".to_owned()),

@@ -102,10 +102,10 @@ impl Samples {
 }
 
 impl HopCells {
-    /// For a link with this discipline, whose packets are counted by group.
-    pub fn new(aqm: &Config, groups: usize) -> Self {
+    /// For a link that has these disciplines, one after the other, whose packets are counted by group.
+    pub fn new<'a>(aqms: impl IntoIterator<Item = &'a Config>, groups: usize) -> Self {
         HopCells {
-            queues: queues_of([aqm]),
+            queues: queues_of(aqms),
             cells: Cells::new(groups),
             straddling: Straddling::default(),
         }

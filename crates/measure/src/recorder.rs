@@ -58,8 +58,9 @@ struct Uplink {
 impl Uplink {
     fn of(scenario: &Scenario, groups: usize) -> Option<Uplink> {
         let is_up = |source| scenario.direction_of(source) == Direction::Up;
+        scenario.uplink.as_ref()?;
         Some(Uplink {
-            of: HopCells::new(&scenario.uplink.as_ref()?.aqm, groups),
+            of: HopCells::new(scenario.uplink_aqms(), groups),
             is_up: (0..groups).map(is_up).collect(),
         })
     }
@@ -76,7 +77,7 @@ impl Recorder {
             queues: queues_of(scenario.aqms()),
             cells: Cells::new(groups),
             straddling: Straddling::default(),
-            hops: scenario.hops.iter().map(|hop| HopCells::new(&hop.aqm, 1)).collect(),
+            hops: scenario.hops.iter().map(|hop| HopCells::new([&hop.aqm], 1)).collect(),
             uplink: Uplink::of(scenario, groups),
             paths: scenario.paths.iter().map(|path| PathSummary::new(&path.name)).collect(),
             flows: Flows::with_capacity(roster.flows()),
@@ -332,10 +333,16 @@ impl<P: Traced> Observer<P> for Recorder {
         self.adapted = Some(scenario.clone());
         let changes = &mut self.scenario.changes;
         changes.insert(changes.partition_point(|change| change.time <= now), change);
-        for queue in queues_of([&scenario.aqm]) {
-            if !self.queues.contains(&queue) {
-                self.queues.push(queue);
+        let add = |queues: &mut Vec<Queue>, aqm| {
+            for queue in queues_of([aqm]) {
+                if !queues.contains(&queue) {
+                    queues.push(queue);
+                }
             }
+        };
+        add(&mut self.queues, &scenario.aqm);
+        if let Some((of, uplink)) = self.uplink.as_mut().zip(scenario.uplink.as_ref()) {
+            add(&mut of.of.queues, &uplink.aqm);
         }
     }
 

@@ -8,15 +8,16 @@ impl Scenario {
     /// Whether a run of this scenario may become one of `new` in mid-run: whether they differ in
     /// nothing but
     ///
-    /// - the link's rate and buffer, and its discipline;
-    /// - of groups the congestion control, ECN, round trip, size, and how many flows there are;
+    /// - rate, buffer and discipline of the link, and of the uplink if both have one;
+    /// - of groups all but their name and direction: the congestion control, ECN, round trip, size, and how many
+    ///   flows there are;
     /// - the rate and size of downloads;
     /// - the rate of an application and how it writes, but not how many connections it has;
     /// - the rate, codepoint and packet size of UDP sources;
     /// - name, duration and warm-up, which mean nothing to a run that goes on.
     ///
-    /// Further links know their flows in advance: where there are some, only the bottleneck and
-    /// round trips may change.
+    /// The links of `[[hop]]` know their flows in advance: where there are some, only bottleneck, uplink
+    /// and round trips may change.
     pub fn adaptable(&self, new: &Scenario) -> bool {
         let sizes = |s: &Scenario| [s.groups.len(), s.web.len(), s.apps.len(), s.udp.len()];
         sizes(self) == sizes(new) && self.with_changes_of(new) == *new
@@ -28,6 +29,10 @@ impl Scenario {
         (own.duration, own.warmup) = (new.duration, new.warmup);
         own.link = Link { rate: new.link.rate, buffer: new.link.buffer, ..own.link };
         own.aqm = new.aqm.clone();
+        if let (Some(own), Some(new)) = (&mut own.uplink, &new.uplink) {
+            (own.link.rate, own.link.buffer) = (new.link.rate, new.link.buffer);
+            own.aqm = new.aqm.clone();
+        }
         for (own, new) in own.groups.iter_mut().zip(&new.groups) {
             own.rtt = new.rtt;
         }
@@ -41,7 +46,7 @@ impl Scenario {
             return own;
         }
         for (own, new) in own.groups.iter_mut().zip(&new.groups) {
-            *own = Group { name: own.name.clone(), ..new.clone() };
+            *own = Group { name: own.name.clone(), direction: own.direction, ..new.clone() };
         }
         for (own, new) in own.web.iter_mut().zip(&new.web) {
             *own = Web { rate: new.rate, size: new.size, ..own.clone() };
@@ -72,14 +77,19 @@ impl Group {
 }
 
 impl Change {
-    /// The change of bottleneck and paths at `time`, when a run of `old` becomes one of `new`.
+    /// The change of bottleneck, uplink and paths at `time`, when a run of `old` becomes one of `new`.
     pub fn between(old: &Scenario, new: &Scenario, time: Time) -> Change {
+        let uplinks = old.uplink.as_ref().zip(new.uplink.as_ref());
         let pairs = old.groups.iter().zip(&new.groups).enumerate();
         let moved = pairs.filter(|(_, (old, new))| old.rtt != new.rtt);
         Change {
             time,
             aqm: (new.aqm != old.aqm).then(|| new.aqm.clone()),
             rate: (new.link.rate != old.link.rate).then_some(new.link.rate),
+            uplink_aqm: uplinks
+                .and_then(|(old, new)| (new.aqm != old.aqm).then(|| new.aqm.clone())),
+            uplink_rate: uplinks
+                .and_then(|(old, new)| (new.link.rate != old.link.rate).then_some(new.link.rate)),
             rtts: moved.map(|(number, (_, new))| (number, new.rtt)).collect(),
         }
     }

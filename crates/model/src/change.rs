@@ -1,4 +1,4 @@
-//! Changes of the bottleneck and of paths during a run.
+//! Changes of the bottleneck, the uplink and paths during a run.
 
 use l4s_units::{Duration, Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// scenario.groups.push(Group::new("A", reno, Duration::from_millis(10)));
 /// // After 12 s half of the rate is left, and the path is longer.
 /// let rtts = vec![(0, Duration::from_millis(30))];
-/// scenario.changes.push(Change { time: at(12), aqm: None, rate: Some(Rate::from_mbps(20)), rtts });
+/// scenario.changes.push(Change { rate: Some(Rate::from_mbps(20)), rtts, ..Change::at(at(12)) });
 ///
 /// let course: Course = scenario.course();
 /// assert_eq!(course.rate_at(at(11)), Rate::from_mbps(40));
@@ -32,6 +32,24 @@ pub struct Change {
     pub aqm: Option<l4s_aqm::Config>,
     /// The rate of the link.
     pub rate: Option<Rate>,
+    /// The discipline that takes the place of the uplink's, as `aqm`.
+    pub uplink_aqm: Option<l4s_aqm::Config>,
+    /// The rate of the uplink.
+    pub uplink_rate: Option<Rate>,
     /// The base round trip of some groups, by their place among the groups: a re-route.
     pub rtts: Vec<(usize, Duration)>,
+}
+
+impl Change {
+    /// A change at this time, of nothing yet.
+    pub fn at(time: Time) -> Change {
+        Change {
+            time,
+            aqm: None,
+            rate: None,
+            uplink_aqm: None,
+            uplink_rate: None,
+            rtts: Vec::new(),
+        }
+    }
 }

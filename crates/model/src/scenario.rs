@@ -135,10 +135,8 @@ impl Scenario {
     /// The mean rate, as of [`Scenario::mean_rate_bps`], of the link that the data of a source shares: the bottleneck
     /// or the uplink. The source is named by its place.
     pub fn mean_rate_of(&self, source: usize) -> f64 {
-        match (self.direction_of(source), &self.uplink) {
-            (Direction::Up, Some(uplink)) => self.mean_of_link(&uplink.link),
-            _ => self.mean_rate_bps(),
-        }
+        let up = self.mean_uplink_bps().filter(|_| self.direction_of(source) == Direction::Up);
+        up.unwrap_or_else(|| self.mean_rate_bps())
     }
 
     /// Which way a source sends, by its place among the groups and then the UDP sources.

@@ -1,7 +1,8 @@
 //! The changes to which a live run can switch.
 
-use l4s_model::Scenario;
+use l4s_model::{Change, Scenario};
 use l4s_scenario::Plan;
+use l4s_units::Time;
 
 const BASE: &str = "duration = \"10s\"\nlink.rate = \"40mbit\"\n\
     [[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"10ms\"\n\
@@ -48,6 +49,22 @@ fn behind_further_links_only_the_bottleneck_and_paths_change() {
     let may = |set| with(hop, "").adaptable(&with(hop, set));
     assert!(may("link.rate=10mbit aqm=pie group.A.rtt=20ms"));
     assert!(!may("group.A.flows=2") && !may("hop.H.rate=50mbit") && !may("udp.U.rate=2mbit"));
+}
+
+#[test]
+fn an_uplink_changes_as_the_bottleneck_and_cannot_come_or_go() {
+    let uplink = "[uplink]\nrate = \"5mbit\"\n";
+    let may = |set| with(uplink, "").adaptable(&with(uplink, set));
+    assert!(may("uplink.rate=10mbit uplink.buffer=50ms uplink.aqm=fifo group.A.flows=2"));
+    for set in ["uplink.burst=0b", "uplink.aggregation=1ms", "group.A.direction=up"] {
+        assert!(!may(set), "{set}");
+    }
+    assert!(
+        !with("", "").adaptable(&with(uplink, "")) && !with(uplink, "").adaptable(&with("", ""))
+    );
+    let (old, new) = (with(uplink, ""), with(uplink, "uplink.rate=10mbit"));
+    let change = Change::between(&old, &new, Time::ZERO);
+    assert_eq!(change, Change { uplink_rate: Some(new.fastest_up()), ..Change::at(Time::ZERO) });
 }
 
 #[test]

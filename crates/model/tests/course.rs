@@ -34,3 +34,24 @@ fn changes_after_the_end_have_no_part_in_the_mean_rate() {
     // (4 · 10 + 20) / 5.
     assert_eq!(scenario.mean_rate_bps(), 12e6);
 }
+
+#[test]
+fn the_uplink_has_rates_of_its_own() {
+    let text = "duration = \"10s\"\nwarmup = \"0s\"\nlink.rate = \"40mbit\"\nuplink.rate = \"8mbit\"\n\
+                [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                [[group]]\nname = \"up\"\ndirection = \"up\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                [[at]]\ntime = \"5s\"\nuplink.rate = \"2mbit\"";
+    let scenario = &Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario;
+    let course = scenario.course();
+    let at = |ms| Time::ZERO + Duration::from_millis(ms);
+    let rates = [0, 4999, 5000].map(|ms| course.uplink_rate_at(at(ms)));
+    assert_eq!(rates, [8, 8, 2].map(|mbps| Some(Rate::from_mbps(mbps))));
+    assert_eq!(course.rate_at(at(5000)), Rate::from_mbps(40));
+    // 5 s each of 8 and 2 Mb/s.
+    assert_eq!((scenario.mean_uplink_bps(), scenario.mean_rate_bps()), (Some(5e6), 40e6));
+    assert_eq!((scenario.mean_rate_of(0), scenario.mean_rate_of(1)), (40e6, 5e6));
+    assert_eq!(
+        (scenario.fastest(), scenario.fastest_up()),
+        (Rate::from_mbps(40), Rate::from_mbps(8))
+    );
+}

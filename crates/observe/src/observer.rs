@@ -245,6 +245,8 @@ pub trait Observer<P: Traced> {
     /// Every [`Observer::sampling_interval`]: the bottleneck, and then each open flow. Downloads
     /// are not sampled: their windows are not their group's.
     fn sample_link(&mut self, state: LinkState, now: Time) {}
+    /// Beside each [`Observer::sample_link`] and before it: the uplink, if there is one.
+    fn sample_uplink(&mut self, state: LinkState, now: Time) {}
     /// See [`Observer::sample_link`].
     fn sample_flow(&mut self, state: FlowState, now: Time) {}
     /// The run became another scenario, of as many groups and sources ([`Scenario::adaptable`]).

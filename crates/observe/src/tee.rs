@@ -34,6 +34,7 @@ macro_rules! pass_on {
             retransmitted(flow: FlowId, now: Time);
             frame(flow: FlowId, group: SourceId, what: FrameEvent, now: Time);
             sample_link(state: LinkState, now: Time);
+            sample_uplink(state: LinkState, now: Time);
             sample_flow(state: FlowState, now: Time);
             adapted(scenario: &Scenario, now: Time);
         }

@@ -202,7 +202,7 @@ pub(crate) fn scenario(
     let web_is_right = gathered.count() == before_web;
     let hops = hop::hops(root, &groups, &udp, &web, &names, gathered);
     let paths = path::paths(root, &groups, &udp, &names, gathered);
-    let changes = at::changes(root, end, link.as_ref(), &udp, &names, gathered);
+    let changes = at::changes(root, end, link.as_ref(), uplink.as_ref(), &udp, &names, gathered);
     if let Some((_, limit)) = &aqm {
         let table = root.get("aqm").and_then(Node::table);
         link::limit_for_a_packet(table, "aqm", *limit, udp.iter().map(|(udp, _)| udp), gathered);
@@ -367,7 +367,10 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
     }
     let changes = root.get("at").and_then(Node::list).map_or(0, <[Node]>::len);
     for at in 1..=changes {
-        keys.extend(["time", "aqm", "link.rate"].map(|key| format!("at.{at}.{key}")));
+        keys.extend(
+            ["time", "aqm", "link.rate", "uplink.rate", "uplink.aqm"]
+                .map(|key| format!("at.{at}.{key}")),
+        );
         let groups = source_names(root, "group").into_iter();
         keys.extend(groups.map(|name| format!("at.{at}.group.{name}.rtt")));
     }

@@ -158,9 +158,17 @@ impl Shown {
             let doc = "the base round trip: a re-route";
             self.line(&["group", name, "rtt"], 0, text(rtt), doc);
         }
+        if let Some(rate) = change.uplink_rate {
+            self.line(&["uplink", "rate"], 11, text(rate), "the rate of the uplink");
+        }
         if let Some(config) = &change.aqm {
             self.inner("aqm");
             self.aqm(config, &scenario.link);
+        }
+        if let Some((config, uplink)) = change.uplink_aqm.as_ref().zip(scenario.uplink.as_ref()) {
+            self.at = vec!["at", "uplink"];
+            self.inner("aqm");
+            self.aqm(config, &uplink.link);
         }
     }
 

@@ -493,13 +493,27 @@ refuses_more! {
         "s.toml:10:8: `at.time`: found \"0s\", expected a time such as \"10ms\", from 1ns to \
          86400s";
     a_change_of_nothing: "[[at]]\ntime = \"10s\"",
-        "s.toml:9:1: `at`: nothing changes; add `aqm`, `link.rate` or `group.NAME.rtt`";
+        "s.toml:9:1: `at`: nothing changes; add `aqm`, `link.rate`, `uplink.rate`, `uplink.aqm` \
+         or `group.NAME.rtt`";
     a_change_of_what_cannot: "[[at]]\ntime = \"10s\"\nlink.buffer = \"10p\"",
         "s.toml:11:6: `at.link.buffer` cannot change in mid-run, expected `rate`";
+    a_change_of_an_uplink_that_is_not: "[[at]]\ntime = \"10s\"\nuplink.rate = \"10mbit\"",
+        "s.toml:11:1: `at.uplink`: there is no `[uplink]`; add\n  [uplink]\n  rate = \"10mbit\"";
+    a_change_of_what_cannot_on_the_way_up:
+        "[uplink]\nrate = \"1mbit\"\n[[at]]\ntime = \"10s\"\nuplink.buffer = \"10p\"",
+        "s.toml:13:8: `at.uplink.buffer` cannot change in mid-run, expected `rate` or `aqm`";
+    a_change_of_the_rate_of_an_uplink_with_a_trace:
+        "[uplink]\ntrace = \"lte-1\"\n[[at]]\ntime = \"10s\"\nuplink.rate = \"10mbit\"",
+        "s.toml:13:15: `at.uplink.rate`: the link follows `uplink.trace`, which has rates of its own; \
+         leave out one of them, or write the change into the trace";
+    a_change_to_an_unknown_aqm_of_the_uplink:
+        "[uplink]\nrate = \"1mbit\"\n[[at]]\ntime = \"10s\"\nuplink.aqm = \"codl\"",
+        "s.toml:13:14: `at.uplink.aqm`: found \"codl\", expected one of {kinds}; \
+         did you mean \"codel\"?";
     a_change_of_an_unknown_key: "[[at]]\ntime = \"10s\"\nlink.rat = \"10mbit\"",
         "s.toml:11:6: `at.link.rat`: unknown key, expected `rate`; did you mean `rate`?";
     a_change_of_an_unknown_table: "[[at]]\ntime = \"10s\"\nlnik.rate = \"10mbit\"",
-        "s.toml:11:1: `at.lnik`: unknown key, expected `time`, `aqm`, `link` or `group`; \
+        "s.toml:11:1: `at.lnik`: unknown key, expected `time`, `aqm`, `link`, `uplink` or `group`; \
          did you mean `link`?";
     a_change_to_no_rate: "[[at]]\ntime = \"10s\"\nlink.rate = \"0bit\"",
         "s.toml:11:13: `at.link.rate`: found \"0bit\", expected a rate such as \"40mbit\", from \

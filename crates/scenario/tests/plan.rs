@@ -378,10 +378,9 @@ fn downloads_and_changes_are_read() {
     let seldom = Web { group: 0, rate, size: pareto, start: Time::ZERO, stop: None };
     assert_eq!(scenario.web, [seldom, often]);
     let codel = l4s_aqm::codel::Config { ecn: false, ..Default::default() };
-    let earlier =
-        Change { time: at(10), aqm: Some(l4s_aqm::Config::Codel(codel)), rate: None, rtts: vec![] };
+    let earlier = Change { aqm: Some(l4s_aqm::Config::Codel(codel)), ..Change::at(at(10)) };
     let rtts = vec![(0, Duration::from_millis(20)), (1, Duration::from_millis(50))];
-    let later = Change { time: at(20), aqm: None, rate: Some(Rate::from_mbps(20)), rtts };
+    let later = Change { rate: Some(Rate::from_mbps(20)), rtts, ..Change::at(at(20)) };
     assert_eq!(scenario.changes, [earlier, later]);
     // One and three long flows, and a UDP source.
     assert_eq!(scenario.roster().downloads().start.get(), 5);
@@ -399,6 +398,28 @@ fn an_aqm_that_comes_later_has_the_buffer_of_the_link_too() {
     // 1 s at the initial rate of the link.
     let second = l4s_aqm::Limit::bytes(Bytes::new(5_000_000));
     assert_eq!(limit(&["link.buffer=1s", "at.1.link.rate=1gbit"]), second);
+}
+
+#[test]
+fn the_uplink_changes_as_the_bottleneck_does() {
+    let text = "[uplink]\nrate = \"10mbit\"\nbuffer = \"77p\"\n\
+                [[at]]\ntime = \"9s\"\nuplink.rate = \"2mbit\"\n\
+                uplink.aqm = { kind = \"codel\", ecn = false }\n\
+                [[at]]\ntime = \"5s\"\nuplink.aqm = \"fifo\"\n";
+    let set = ["at.1.uplink.rate=3mbit", "at.2.uplink.aqm=pie"];
+    let scenario = &plan(text, &set).points[0].scenario;
+    let at = |s| Time::ZERO + Duration::from_secs(s);
+    let [earlier, later] = &scenario.changes[..] else { panic!("two changes") };
+    // Its limit is the buffer of the uplink.
+    let limit = l4s_aqm::Limit::packets(77);
+    let codel = l4s_aqm::codel::Config { ecn: false, limit, ..Default::default() };
+    let uplink_aqm = Some(l4s_aqm::Config::Codel(codel));
+    let uplink_rate = Some(Rate::from_mbps(3));
+    assert_eq!(*later, Change { uplink_aqm, uplink_rate, ..Change::at(at(9)) });
+    assert_eq!((earlier.time, &earlier.aqm, earlier.uplink_rate), (at(5), &None, None));
+    let kinds: Vec<_> = scenario.uplink_aqms().map(|aqm| aqm.kind()).collect();
+    assert_eq!(kinds, ["dualpi2", "pie", "codel"]);
+    assert_eq!(scenario.aqms().count(), 1);
 }
 
 #[test]

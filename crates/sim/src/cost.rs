@@ -139,8 +139,13 @@ fn links(scenario: &Scenario, traffic: &Traffic) -> (Vec<Term>, u64) {
     let roster = scenario.roster();
     let mut alike: Vec<(u64, u64, Queues)> = Vec::new();
     let hops = scenario.hops.iter().map(|hop| (roster.links_of(hop) as u64, &hop.aqm));
-    for (links, aqm) in hops.chain(scenario.uplink.iter().map(|uplink| (1, &uplink.aqm))) {
-        let queues = queues(aqm, traffic);
+    let hops = hops.map(|(links, aqm)| (links, queues(aqm, traffic)));
+    // As at the bottleneck, two disciplines are there while one replaces the other.
+    let up = scenario.uplink_aqms().map(|aqm| queues(aqm, traffic)).max_by_key(Queues::bytes);
+    let changed = scenario.changes.iter().any(|change| change.uplink_aqm.is_some());
+    let up =
+        up.into_iter().flat_map(|up| std::iter::repeat_n((1, up), if changed { 2 } else { 1 }));
+    for (links, queues) in hops.chain(up) {
         waiting = waiting.saturating_add(links.saturating_mul(queues.places));
         match alike.iter_mut().find(|(_, n, other)| (*n, *other) == (links, queues)) {
             Some((hops, ..)) => *hops += 1,
@@ -274,9 +279,7 @@ impl Traffic {
     fn of(scenario: &Scenario, most_downloads: Option<u64>) -> Traffic {
         let Scenario { groups, udp, web, apps, paths, changes, duration, .. } = scenario;
         let flows = scenario.roster().flows() - udp.len();
-        let rates = changes.iter().filter_map(|change| change.rate);
-        let up = scenario.uplink.iter().map(|uplink| uplink.link.fastest());
-        let fastest = rates.chain(up).fold(scenario.link.fastest(), Rate::max);
+        let fastest = scenario.fastest().max(scenario.fastest_up());
         let later = changes.iter().flat_map(|change| &change.rtts).map(|(_, rtt)| *rtt);
         let longest = groups.iter().map(|group| group.rtt).chain(later).max().unwrap_or_default();
 
@@ -376,8 +379,8 @@ fn expected(web: &[Web], span: Duration) -> u64 {
 fn at_a_time(scenario: &Scenario, fastest: Rate) -> u64 {
     let Scenario { web, udp, groups, changes, hops, .. } = scenario;
     let further = hops.iter().map(|hop| &hop.link).chain(scenario.uplink.iter().map(|up| &up.link));
-    let rates =
-        changes.iter().filter_map(|change| change.rate).chain(further.map(|link| link.rate));
+    let rates = changes.iter().flat_map(|change| [change.rate, change.uplink_rate]).flatten();
+    let rates = rates.chain(further.map(|link| link.rate));
     let slowest = rates.fold(scenario.link.rate.min(fastest), Rate::min).as_bps() as f64;
     let others = udp.iter().map(|udp| udp.rate.as_bps() as f64).sum::<f64>();
     let left = slowest - others;

@@ -508,6 +508,9 @@ impl<O: Observer<Packet>> Engine<O> {
             self.lines[*group].route(*rtt);
         }
         self.transmit(now);
+        if change.uplink_rate.is_some() || change.uplink_aqm.is_some() {
+            self.change_uplink(change, successor, now);
+        }
     }
 
     fn emit(&mut self, source: usize, now: Time) {
@@ -557,14 +560,11 @@ impl<O: Observer<Packet>> Engine<O> {
 
     /// Reports the state of the link and of every lasting flow.
     pub fn tell_state(&mut self, now: Time) {
-        let backlog = self.bottleneck.backlog();
-        let link = LinkState {
-            packets: backlog.packets as u32,
-            bytes: backlog.bytes,
-            owed: self.bottleneck.owed(now),
-            base: self.bottleneck.signal().map(|s| s.base),
-        };
-        self.observer.sample_link(link, now);
+        if let Some(number) = self.hops.uplink() {
+            let state = link_state(&self.hops.link(number).queue, now);
+            self.observer.sample_uplink(state, now);
+        }
+        self.observer.sample_link(link_state(&self.bottleneck, now), now);
         for flow in self.connections.lasting() {
             let server = &flow.server;
             if server.state().is_established() {
@@ -583,6 +583,17 @@ impl<O: Observer<Packet>> Engine<O> {
                 self.observer.sample_flow(state, now);
             }
         }
+    }
+}
+
+/// A link now.
+fn link_state(link: &Bottleneck<Packet>, now: Time) -> LinkState {
+    let backlog = link.backlog();
+    LinkState {
+        packets: backlog.packets as u32,
+        bytes: backlog.bytes,
+        owed: link.owed(now),
+        base: link.signal().map(|signal| signal.base),
     }
 }
 

@@ -100,6 +100,30 @@ fn a_change_is_that_of_an_at() {
     assert_eq!(differs, None);
 }
 
+/// The same of the uplink, with uploads.
+#[test]
+fn a_change_of_the_uplink_is_that_of_an_at() {
+    let base = format!(
+        "{BASE}[[group]]\nname = \"up\"\ndirection = \"up\"\ncc = \"cubic\"\nrtt = \"20ms\"\n\
+         [uplink]\nrate = \"8mbit\"\n"
+    );
+    let read = |text: &str, set: &[&str]| {
+        let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+        Plan::parse("t.toml", text, &set).expect("a scenario").points[0].scenario.clone()
+    };
+    let at_five =
+        "[[at]]\ntime = \"5s\"\nuplink.rate = \"3mbit\"\nuplink.aqm = { kind = \"pie\" }\n";
+    let written = read(&format!("{base}{at_five}"), &[]);
+    let mut expected = Recorder::new(&written, Origin::default());
+    l4s_sim::run(&written, &mut expected);
+    let expected = expected.finish(EngineSummary::default());
+    let other = read(&base, &["uplink.rate=3mbit", "uplink.aqm=pie"]);
+    let found = run(&read(&base, &[]), Duration::from_millis(50), &[(at(5_000), other)]);
+    assert_eq!(found.summary.groups, expected.summary.groups);
+    assert_eq!(found.summary.hops, expected.summary.hops);
+    assert_eq!(found.summary.hops[0].queues.len(), 3);
+}
+
 /// The events since the last query.
 #[derive(Default)]
 struct Watcher {

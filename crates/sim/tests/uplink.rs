@@ -130,6 +130,54 @@ fn flows_of_a_size_complete_in_both_directions() {
     }
 }
 
+/// Bits on the uplink per second, and packets that left it in a queue of two.
+#[derive(Default)]
+struct Seconds {
+    bits: Vec<u64>,
+    sorted: Vec<Time>,
+}
+
+impl<P: Traced> Observer<P> for Seconds {
+    fn at_hop(&mut self, _: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {
+        if matches!(what, HopEvent::Departed(_)) {
+            let second = now.as_secs_f64() as usize;
+            self.bits.resize(self.bits.len().max(second + 1), 0);
+            self.bits[second] += 8 * packet.size().get();
+            if queue != Queue::Q {
+                self.sorted.push(now);
+            }
+        }
+    }
+}
+
+/// 60 Mb/s of datagrams into an uplink whose rate and discipline change.
+#[test]
+fn a_step_of_the_uplinks_rate_takes_effect_at_its_time() {
+    let scenario = scenario(
+        "duration = \"4s\"\nwarmup = \"1s\"\nlink.rate = \"100mbit\"\n\
+         uplink = { rate = \"40mbit\", buffer = \"200p\", aqm = \"fifo\" }\n\
+         [[udp]]\nname = \"U\"\ndirection = \"up\"\nrate = \"60mbit\"\necn = \"ect1\"\n\
+         [[at]]\ntime = \"1s\"\nuplink.rate = \"10mbit\"\n\
+         [[at]]\ntime = \"2s\"\nuplink.rate = \"30mbit\"\n\
+         [[at]]\ntime = \"3s\"\nlink.rate = \"1mbit\"\nuplink.aqm = \"dualpi2\"\n",
+    );
+    let mut seen = Seconds::default();
+    l4s_sim::run(&scenario, &mut seen);
+    // The first datagrams come within two intervals of 0.2 ms.
+    for (bits, expected) in seen.bits.iter().zip([40e6, 10e6, 30e6, 30e6]) {
+        assert!((*bits as f64 - expected).abs() < 4.0 * 1514.0 * 8.0, "{:?}", seen.bits);
+    }
+    // Both of its disciplines were there, each in its time, and their queues are in the summary.
+    let at = Time::ZERO + l4s_units::Duration::from_secs(3);
+    assert!(!seen.sorted.is_empty() && seen.sorted.iter().all(|left| *left >= at));
+    let uplink = &summary_of(&scenario).hops[0];
+    let names: Vec<_> = uplink.queues.iter().map(|queue| queue.name.as_str()).collect();
+    assert_eq!(names, ["L", "C", "Q"]);
+    assert!(uplink.queues[0].packets > 1000 && uplink.queues[2].packets > 1000, "{uplink:?}");
+    // 10, 30 and 30 Mb in the three seconds: it was never idle.
+    assert!(uplink.utilization.unwrap() > 0.998, "{uplink:?}");
+}
+
 /// The IP lengths of packets that left the uplink.
 #[derive(Default)]
 struct Lengths(Vec<u64>);

@@ -115,10 +115,8 @@ impl<O: Observe> Substrate<O> for Kernel {
             l4s_lab::rehearse(largest, |group| self.control(group), &self.roles.agent)
                 .map_err(failure)?;
         }
-        let rates = scenarios.iter().flat_map(|scenario| {
-            let changes = scenario.changes.iter().filter_map(|change| change.rate);
-            changes.chain([scenario.link.fastest()])
-        });
+        let rates =
+            scenarios.iter().flat_map(|scenario| [scenario.fastest(), scenario.fastest_up()]);
         match rates.max() {
             Some(fastest) if fastest > CERTAIN => self.carries(fastest)?,
             _ => {}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use l4s_model::{Buffer, Change, Link, Udp};
+use l4s_model::{Buffer, Change, Direction, Link, Udp, Uplink};
 use l4s_units::{Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
@@ -14,7 +14,7 @@ use crate::settings;
 use crate::tree::{Entry, Table};
 
 /// The keys of an `[[at]]`.
-const KEYS: &[&str] = &["time", "aqm", "link", "group"];
+const KEYS: &[&str] = &["time", "aqm", "link", "uplink", "group"];
 
 /// The most changes in one run, where each group whose round trip changes is one. A text has room for
 /// some 200,000 `[[at]]`.
@@ -25,6 +25,8 @@ const MOST_CHANGES: usize = 1_000_000;
 enum What {
     Aqm,
     Rate,
+    UplinkAqm,
+    UplinkRate,
     /// Of the group in that place.
     Rtt(usize),
 }
@@ -34,6 +36,8 @@ impl What {
         match self {
             What::Aqm => "`aqm`",
             What::Rate => "`link.rate`",
+            What::UplinkAqm => "`uplink.aqm`",
+            What::UplinkRate => "`uplink.rate`",
             What::Rtt(_) => "the `rtt` of a group",
         }
     }
@@ -43,7 +47,9 @@ impl What {
         let aqm = change.aqm.iter().map(|_| What::Aqm);
         let rate = change.rate.iter().map(|_| What::Rate);
         let rtts = change.rtts.iter().map(|(group, _)| What::Rtt(*group));
-        aqm.chain(rate).chain(rtts)
+        let up = change.uplink_aqm.iter().map(|_| What::UplinkAqm);
+        let up = up.chain(change.uplink_rate.iter().map(|_| What::UplinkRate));
+        aqm.chain(rate).chain(up).chain(rtts)
     }
 }
 
@@ -52,6 +58,7 @@ pub(super) fn changes(
     root: &Table,
     end: Duration,
     link: Option<&Link>,
+    uplink: Option<&Uplink>,
     udp: &[(Udp, &Table)],
     names: &Names<'_>,
     gathered: &mut Gathered,
@@ -64,9 +71,19 @@ pub(super) fn changes(
             unknown_key(&format!("at.{}", entry.key), &entry.key, &entry.place, KEYS, gathered);
         }
         let time = time(table, &node.place, end, gathered);
-        let buffer = buffer_of(root, link);
-        let aqm = table.entry("aqm").and_then(|entry| aqm(entry, buffer, udp, gathered));
-        let rate = table.entry("link").and_then(|entry| rate(entry, link, gathered));
+        let buffer = buffer_of(root, "link", link);
+        let all_udp = || udp.iter().map(|(udp, _)| udp);
+        let own = table.entry("aqm");
+        let own = own.and_then(|entry| aqm(entry, "at.aqm", buffer, all_udp(), gathered));
+        let rate = table.entry("link").and_then(|entry| {
+            let table = inner(entry, "at.link", "rate", gathered)?;
+            only(table, "at.link", &["rate"], LINK, gathered);
+            rate(table, "link", link, gathered)
+        });
+        let (uplink_rate, uplink_aqm) = match table.entry("uplink") {
+            Some(entry) => up(entry, root, uplink, udp, gathered),
+            None => (None, None),
+        };
         let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, names, gathered));
         if gathered.count() > before {
             continue;
@@ -74,12 +91,13 @@ pub(super) fn changes(
         let Some(time) = time else { continue };
         // Without a group that is wrong in itself, and was complained of.
         let all_groups = names.groups.len() == names.sound;
-        if aqm.is_none() && rate.is_none() && rtts.is_empty() && all_groups {
-            let help = "add `aqm`, `link.rate` or `group.NAME.rtt`".to_owned();
+        let change = Change { time, aqm: own, rate, uplink_aqm, uplink_rate, rtts };
+        if What::of(&change).next().is_none() && all_groups {
+            let help = "add `aqm`, `link.rate`, `uplink.rate`, `uplink.aqm` or `group.NAME.rtt`";
+            let help = help.to_owned();
             gathered.add(&node.place, "`at`: nothing changes", Some(help));
             continue;
         }
-        let change = Change { time, aqm, rate, rtts };
         count += What::of(&change).count();
         if count > MOST_CHANGES {
             let message = format!("`at`: more than {MOST_CHANGES} changes, each group counted");
@@ -119,24 +137,50 @@ fn time(table: &Table, place: &Place, end: Duration, gathered: &mut Gathered) ->
     }
 }
 
-fn aqm(
+/// A discipline, for these UDP sources among others.
+fn aqm<'a>(
     entry: &Entry,
+    path: &str,
     buffer: Option<(Buffer, Rate)>,
-    udp: &[(Udp, &Table)],
+    udp: impl Iterator<Item = &'a Udp>,
     gathered: &mut Gathered,
 ) -> Option<l4s_aqm::Config> {
     let Some(table) = settings::as_table(&entry.value) else {
         Refusal::expected("a name such as \"codel\", or a table such as { kind = \"codel\" }")
-            .report("at.aqm", &entry.value, gathered);
+            .report(path, &entry.value, gathered);
         return None;
     };
     let place = &entry.value.place;
-    let (config, limit) = discipline(&table, place, "at.aqm", None, buffer, gathered)?;
-    limit_for_a_packet(Some(&table), "at.aqm", limit, udp.iter().map(|(udp, _)| udp), gathered);
+    let (config, limit) = discipline(&table, place, path, None, buffer, gathered)?;
+    limit_for_a_packet(Some(&table), path, limit, udp, gathered);
     Some(config)
 }
 
-/// The table of `at.link` or `at.group`.
+/// Rate and discipline of the uplink.
+fn up(
+    entry: &Entry,
+    root: &Table,
+    uplink: Option<&Uplink>,
+    udp: &[(Udp, &Table)],
+    gathered: &mut Gathered,
+) -> (Option<Rate>, Option<l4s_aqm::Config>) {
+    if root.get("uplink").is_none() {
+        let message = "`at.uplink`: there is no `[uplink]`";
+        let help = "add\n  [uplink]\n  rate = \"10mbit\"".to_owned();
+        gathered.add(&entry.place, message, Some(help));
+        return (None, None);
+    }
+    let Some(table) = inner(entry, "at.uplink", "rate", gathered) else { return (None, None) };
+    only(table, "at.uplink", &["rate", "aqm"], LINK, gathered);
+    let link = uplink.map(|uplink| &uplink.link);
+    let passing = udp.iter().map(|(udp, _)| udp).filter(|udp| udp.direction == Direction::Up);
+    let buffer = buffer_of(root, "uplink", link);
+    let own = table.entry("aqm");
+    let own = own.and_then(|entry| aqm(entry, "at.uplink.aqm", buffer, passing, gathered));
+    (rate(table, "uplink", link, gathered), own)
+}
+
+/// The table of `at.link`, `at.uplink` or `at.group`.
 fn inner<'a>(
     entry: &'a Entry,
     path: &str,
@@ -152,18 +196,19 @@ fn inner<'a>(
     table
 }
 
-fn rate(entry: &Entry, link: Option<&Link>, gathered: &mut Gathered) -> Option<Rate> {
-    let table = inner(entry, "at.link", "rate", gathered)?;
-    only(table, "at.link", "rate", LINK, gathered);
+/// The rate in the table of the link of this name.
+fn rate(table: &Table, name: &str, link: Option<&Link>, gathered: &mut Gathered) -> Option<Rate> {
     let node = table.get("rate")?;
+    let path = format!("at.{name}.rate");
     if link.is_some_and(|link| link.trace.is_some()) {
-        let message = "`at.link.rate`: the link follows `link.trace`, which has rates of its own";
+        let message =
+            format!("`{path}`: the link follows `{name}.trace`, which has rates of its own");
         let help = "leave out one of them, or write the change into the trace".to_owned();
         gathered.add(&node.place, message, Some(help));
         return None;
     }
     let rate = quantity(node, LOWEST_RATE, HIGHEST_RATE);
-    rate.map_err(|refusal| refusal.report("at.link.rate", node, gathered)).ok()
+    rate.map_err(|refusal| refusal.report(&path, node, gathered)).ok()
 }
 
 fn rtts(entry: &Entry, names: &Names<'_>, gathered: &mut Gathered) -> Vec<(usize, Duration)> {
@@ -180,7 +225,7 @@ fn rtts(entry: &Entry, names: &Names<'_>, gathered: &mut Gathered) -> Vec<(usize
             continue;
         }
         let Some(table) = inner(entry, &path, "rtt", gathered) else { continue };
-        only(table, &path, "rtt", GROUP, gathered);
+        only(table, &path, &["rtt"], GROUP, gathered);
         let Some(node) = table.get("rtt") else { continue };
         match duration(node, LEAST_RTT, MOST_RTT) {
             Ok(rtt) if entry.key == "*" => of_all = Some(rtt),
@@ -195,15 +240,15 @@ fn rtts(entry: &Entry, names: &Names<'_>, gathered: &mut Gathered) -> Vec<(usize
     rtts.into_iter().collect()
 }
 
-/// Refuses every key but `key`: the other `fields` of that table in words of their own.
-fn only<T>(table: &Table, path: &str, key: &str, fields: &[Field<T>], gathered: &mut Gathered) {
-    for entry in table.entries.iter().filter(|entry| entry.key != key) {
+/// Refuses every key but `keys`: the other `fields` of that table in words of their own.
+fn only<T>(table: &Table, path: &str, keys: &[&str], fields: &[Field<T>], gathered: &mut Gathered) {
+    for entry in table.entries.iter().filter(|entry| !keys.contains(&entry.key.as_str())) {
         let full = format!("{path}.{}", entry.key);
         if fields.iter().any(|field| field.name == entry.key) {
-            let message = format!("`{full}` cannot change in mid-run, expected {}", listed(&[key]));
+            let message = format!("`{full}` cannot change in mid-run, expected {}", listed(keys));
             gathered.add(&entry.place, message, None);
         } else {
-            unknown_key(&full, &entry.key, &entry.place, &[key], gathered);
+            unknown_key(&full, &entry.key, &entry.place, keys, gathered);
         }
     }
 }

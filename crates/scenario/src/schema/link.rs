@@ -336,12 +336,12 @@ pub(super) fn aqm(
         },
     };
     let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
-    discipline(&table, &place, "aqm", Some(default), buffer_of(root, link), gathered)
+    discipline(&table, &place, "aqm", Some(default), buffer_of(root, "link", link), gathered)
 }
 
-/// The buffer of the bottleneck and its rate, where `link.buffer` says something.
-pub(super) fn buffer_of(root: &Table, link: Option<&Link>) -> Option<(Buffer, Rate)> {
-    let table = root.get("link").and_then(Node::table)?;
+/// The buffer of the link in the table of this name and its rate, where its `buffer` says something.
+pub(super) fn buffer_of(root: &Table, path: &str, link: Option<&Link>) -> Option<(Buffer, Rate)> {
+    let table = root.get(path).and_then(Node::table)?;
     link.filter(|_| table.get("buffer").is_some()).map(|link| (link.buffer, link.rate))
 }
 

@@ -385,7 +385,7 @@ impl Dice {
         for _ in 0..self.below(4) {
             let time = Duration::from_nanos(self.between(1, ns - 1));
             text += &format!("[[at]]\ntime = \"{time}\"\n");
-            let what = 1 + self.below(7);
+            let what = 1 + self.below(7) + if goes_up { 8 * self.below(4) } else { 0 };
             if what & 1 != 0 {
                 text += &format!("link.rate = {}\n", self.rate(1000, 1_000_000_000_000));
             }
@@ -396,6 +396,12 @@ impl Dice {
             }
             if what & 4 != 0 {
                 text += &format!("aqm = {}\n", self.configuration(&aqms));
+            }
+            if what & 8 != 0 {
+                text += &format!("uplink.rate = {}\n", self.rate(1000, 1_000_000_000_000));
+            }
+            if what & 16 != 0 {
+                text += &format!("uplink.aqm = {}\n", self.configuration(&aqms));
             }
         }
         for _ in 0..self.below(3) {

@@ -2,7 +2,8 @@
 //! clients pass before their return line.
 
 use l4s_aqm::Departure;
-use l4s_bottleneck::{Next, Where};
+use l4s_bottleneck::{Next, Successor, Where};
+use l4s_model::Change;
 use l4s_observe::{HopEvent, Observer};
 use l4s_units::Time;
 
@@ -58,6 +59,23 @@ impl<O: Observer<Packet>> Engine<O> {
         }
         let next = self.hops.link(number).queue.next_transmission();
         self.schedule.update(Event::HopLink(number), next);
+    }
+
+    /// The uplink becomes different, if there is one.
+    pub(super) fn change_uplink(&mut self, change: &Change, successor: Successor, now: Time) {
+        let Some(number) = self.hops.uplink() else { return };
+        let link = self.hops.link(number);
+        if let Some(rate) = change.uplink_rate {
+            link.queue.set_rate(rate, now);
+        }
+        if let Some(aqm) = &change.uplink_aqm {
+            let (observer, mail, hop) = (&mut self.observer, &mut self.mail, link.hop);
+            let mut watch = ForwardOfHop { observer, mail, hop };
+            link.queue.replace_aqm(aqm, successor, now, &mut watch);
+            let hop = usize::from(hop);
+            self.schedule.set(Event::HopTick(hop), self.hops.next_tick(hop));
+        }
+        self.transmit_on(number, now);
     }
 
     /// A packet leaves its server, on a way with more than the bottleneck.
