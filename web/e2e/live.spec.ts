@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { deflateRawSync } from "node:zlib";
-import { expect, test } from "@playwright/test";
+import { expect, type Page, test } from "@playwright/test";
 import { violations } from "./axe";
 import { discipline, errors, open, overhang, panel, presets, slide, small, tile, value } from "./page";
 import { real, type Server, serve } from "./server";
@@ -218,6 +218,71 @@ test("names are text, whatever is in them", async ({ page }) => {
   await page.getByRole("button", { name: "Share" }).click();
   await expect(page.getByRole("dialog")).toBeVisible();
   expect(await page.evaluate(() => document.querySelectorAll("img, script:not([src])").length)).toBe(0);
+  expect(said).toEqual([]);
+});
+
+/** Downloads and uploads over an access with an uplink. */
+const ACCESS =
+  `link.rate = "20mbit"\nuplink.rate = "5mbit"\nuplink.buffer = "100p"\n` +
+  `[[group]]\nname = "down"\ncc = "prague"\nrtt = "10ms"\n` +
+  `[[group]]\nname = "up"\ndirection = "up"\ncc = "cubic"\nrtt = "10ms"\n`;
+
+/** Runs a scenario, if there is a server that can. */
+async function run(page: Page, text: string): Promise<void> {
+  // `make e2e` and CI run these, with the real server.
+  test.skip(!real, "only the real server runs a scenario");
+  await page.goto(`${server.url}${address(text)}`);
+  await page.getByRole("button", { name: "Run it" }).click();
+  await expect(tile(page, "Link used")).toContainText("%");
+}
+
+test("the uplink is drawn and told, and its rate and discipline are set while it runs", async ({ page }) => {
+  const said = errors(page);
+  await run(page, ACCESS);
+  const uplink = panel(page, "Uplink");
+  await expect.poll(() => value(tile(page, "Rate up"))).toBeGreaterThan(3.5);
+  await expect(page.locator("canvas.network")).toHaveAttribute("aria-label", /an uplink \(dualpi2\).*uplink .* % used/);
+  await slide(uplink.getByLabel("Rate"), "2 Mb/s");
+  await expect.poll(() => value(tile(page, "Rate up"))).toBeLessThan(2.1);
+  await uplink.getByLabel("Queue discipline").selectOption("fifo");
+  // 100 packets of 1514 B at 2 Mb/s are 0.6 s.
+  await expect.poll(() => value(tile(page, "Uplink queueing delay"))).toBeGreaterThan(100);
+  await expect(tile(page, "Uplink used")).toContainText("%");
+  // The bottleneck is as it was.
+  await expect(tile(page, "L4S queueing delay")).toContainText("s");
+  await uplink.getByLabel("Queue discipline").selectOption("pie");
+  await uplink.locator("summary").click();
+  await expect(uplink.getByLabel("target", { exact: true })).toHaveValue("15");
+  await page.locator('[data-plot="uplink-signals"]').scrollIntoViewIfNeeded();
+  await expect(page.locator('[data-plot="uplink-signals"] .words')).toContainText("marked");
+  await expect(page.locator('[data-plot="uplink-delays"] canvas')).toBeVisible();
+  expect(await violations(page)).toEqual([]);
+  for (const width of [320, 390]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await overhang(page)).toBeLessThanOrEqual(0);
+    expect(await small(page)).toEqual([]);
+  }
+  expect(said).toEqual([]);
+});
+
+test("a link that follows a trace has its capacity in the chart, and no control of its rate", async ({ page }) => {
+  const said = errors(page);
+  await run(page, SOMEBODYS.replace(`link.rate = "7mbit"`, `link = { trace = "lte-1", trace_scale = "20mbit" }`));
+  const link = panel(page, "Link");
+  await expect(link).toContainText("lte-1, 20 Mb/s on average");
+  await expect(link.getByRole("slider")).toHaveCount(0);
+  const words = page.locator('[data-plot="throughput"] .words');
+  await words.scrollIntoViewIfNeeded();
+  const seen = new Set<string>();
+  // It is not the mean.
+  await expect
+    .poll(async () => seen.add(/link ([\d.]+ [kM]b\/s)/.exec((await words.textContent()) ?? "")?.[1] ?? "").size)
+    .toBeGreaterThan(3);
+  // The rest is set as ever, and the run goes on.
+  await discipline(page, "PIE").click();
+  await expect(tile(page, /^Queueing delay/)).toHaveText(/[µm]s$/);
+  await page.setViewportSize({ width: 320, height: 640 });
+  expect(await overhang(page)).toBeLessThanOrEqual(0);
   expect(said).toEqual([]);
 });
 

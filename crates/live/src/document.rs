@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
-use l4s_model::{Link, Scenario};
+use l4s_model::{Direction, Link, Scenario};
 use l4s_scenario::{
     Budget, Faults, Files, Override, Plan, Point, Spelled, Template, covers, shell_word,
 };
@@ -393,18 +393,26 @@ fn refusal(faults: &Faults, changes: &Changes, lane: usize) -> Fault {
 impl Resolved {
     fn settings(&self, set: BTreeMap<String, String>) -> protocol::Lane {
         let scenario = &self.point.scenario;
-        let mut values: BTreeMap<String, String> = self.spelled.table("aqm").into_iter().collect();
-        values.remove("kind");
-        let profile = values.remove("profile").unwrap_or_default();
         protocol::Lane {
             set,
             link: self.link("link", &scenario.link),
-            aqm: protocol::Aqm {
-                kind: scenario.aqm.kind().to_owned(),
-                profile,
-                values,
-                queues: queues_of([&scenario.aqm]).into_iter().map(Queue::name).collect(),
-            },
+            aqm: self.aqm("aqm", &scenario.aqm),
+            uplink: scenario.uplink.as_ref().map(|uplink| protocol::Uplink {
+                link: self.link("uplink", &uplink.link),
+                aqm: self.aqm("uplink.aqm", &uplink.aqm),
+            }),
+        }
+    }
+
+    /// The discipline of a table of this name.
+    fn aqm(&self, table: &str, aqm: &l4s_aqm::Config) -> protocol::Aqm {
+        let mut values: BTreeMap<String, String> = self.spelled.table(table).into_iter().collect();
+        values.remove("kind");
+        protocol::Aqm {
+            kind: aqm.kind().to_owned(),
+            profile: values.remove("profile").unwrap_or_default(),
+            values,
+            queues: queues_of([aqm]).into_iter().map(Queue::name).collect(),
         }
     }
 
@@ -427,6 +435,7 @@ impl Resolved {
             let app = apps.iter().find(|app| app.group == number);
             protocol::Group {
                 name: name.clone(),
+                up: group.direction == Direction::Up,
                 cc: group.cc.kind().to_owned(),
                 cc_profile: get("group", "cc.profile"),
                 ecn: get("group", "ecn"),
@@ -454,6 +463,7 @@ impl Resolved {
             let get = |key: &str| self.get(&format!("udp.{}", udp.name), key);
             protocol::Udp {
                 name: udp.name.clone(),
+                up: udp.direction == Direction::Up,
                 rate: get("rate"),
                 rate_bps: udp.rate.as_bps() as f64,
                 ecn: get("ecn"),

@@ -58,10 +58,9 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
         most(list, &format!("`[[{list}]]`"), tables, SOURCES)?;
     }
 
-    let rates = changes.iter().filter_map(|change| change.rate).chain([scenario.link.fastest()]);
-    let down = rates.max().unwrap_or(scenario.link.rate);
+    let down = scenario.fastest();
     most("link.rate", "bit/s of the link", down.as_bps(), RATE.as_bps())?;
-    let up = scenario.uplink.as_ref().map_or(Rate::ZERO, |uplink| uplink.link.fastest());
+    let up = scenario.fastest_up();
     most("uplink.rate", "bit/s of the uplink", up.as_bps(), RATE.as_bps())?;
     let fastest = down.max(up);
     let sent = udp.iter().map(|udp| udp.rate.as_bps()).fold(0, u64::saturating_add);
@@ -81,8 +80,9 @@ pub fn check(scenario: &Scenario) -> Result<(), Fault> {
     let longest = groups.iter().map(|group| group.rtt).chain(later).max();
     let under_way = fastest.bytes_in(longest.unwrap_or(Duration::ZERO));
     most("group.rtt", "bytes under way at the link's rate", under_way.get(), BYTES.get())?;
-    let buffers = scenario.aqms().map(|aqm| ("link.buffer", aqm));
-    for (field, aqm) in buffers.chain(hops.iter().map(|hop| ("hop.buffer", &hop.aqm))) {
+    let down = scenario.aqms().map(|aqm| ("link.buffer", aqm));
+    let up = scenario.uplink_aqms().map(|aqm| ("uplink.buffer", aqm));
+    for (field, aqm) in down.chain(up).chain(hops.iter().map(|hop| ("hop.buffer", &hop.aqm))) {
         let limit = aqm.limit();
         let packets = if limit.packets == u64::MAX { 0 } else { limit.packets };
         most(field, "packets that may wait", packets, PACKETS)?;

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use l4s_aqm::{DropCause, Queue};
 use l4s_measure::{DATA_LENGTH, queues_of, theoretical_time};
-use l4s_model::{FlowId, Scenario, SourceId};
-use l4s_observe::{FlowState, FrameEvent, LinkState, Observer, Traced};
+use l4s_model::{Direction, FlowId, Link, Scenario, SourceId};
+use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
 use l4s_substrate::Lane;
-use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
+use l4s_units::{Bytes, Duration, Rate, Time};
 
-use crate::protocol::{self, BUCKETS, Download, Frame, LaneState, PacketEvent, QueueState, bucket};
+use crate::protocol::{
+    self, BUCKETS, Download, Frame, LaneState, PacketEvent, QueueState, UplinkState, bucket,
+};
 
 /// Packets in a sample, at most.
 const SAMPLE: usize = 64;
@@ -24,17 +26,14 @@ const FULL_PACKET_BITS: f64 = 8.0 * 1500.0;
 #[derive(Debug)]
 pub struct Meter {
     scenario: Scenario,
-    /// The rate of the link, and the base round trip of each group: an `[[at]]` may have changed
-    /// them, or somebody.
-    rate: Rate,
+    /// The base round trip of each group: an `[[at]]` may have changed it, or somebody.
     rtts: Vec<Duration>,
     /// When it was asked last.
     since: Time,
-    /// Bytes that left, and those that had left before and were still to be transmitted.
-    carried: Bytes,
-    owed: Bytes,
-    state: Option<LinkState>,
-    queues: [OfQueue; Queue::ALL.len()],
+    bottleneck: OfLink,
+    uplink: Option<OfLink>,
+    /// Which sources send their data through the uplink.
+    is_up: Vec<bool>,
     groups: Vec<OfGroup>,
     /// IP bytes by flow.
     bytes: BTreeMap<FlowId, Bytes>,
@@ -47,8 +46,24 @@ pub struct Meter {
     turned_away: u64,
     skipped: u64,
     frames: Vec<Frame>,
-    sample: Sample,
     interval: Option<Duration>,
+}
+
+/// The counts of the bottleneck, or of the uplink.
+#[derive(Debug)]
+struct OfLink {
+    /// Its rate: an `[[at]]` may have changed it, or somebody.
+    rate: Rate,
+    /// The bytes of each packet around its IP packet.
+    header: Bytes,
+    /// Packets that are shorter have no part in its delays.
+    least: u64,
+    /// Bytes that left, and those that had left before and were still to be transmitted.
+    carried: Bytes,
+    owed: Bytes,
+    state: Option<LinkState>,
+    queues: [OfQueue; Queue::ALL.len()],
+    sample: Sample,
 }
 
 /// The counts of a queue.
@@ -141,18 +156,97 @@ impl Sample {
     }
 }
 
-impl Meter {
-    /// Nothing happened yet in a run of `scenario`, which is at time zero.
-    pub fn new(scenario: &Scenario) -> Meter {
-        Meter {
-            rate: scenario.link.rate,
-            rtts: scenario.groups.iter().map(|group| group.rtt).collect(),
-            scenario: scenario.clone(),
-            since: Time::ZERO,
+impl OfLink {
+    fn new(link: &Link, least: u64) -> OfLink {
+        OfLink {
+            rate: link.rate,
+            header: link.header(),
+            least,
             carried: Bytes::ZERO,
             owed: Bytes::ZERO,
             state: None,
             queues: Default::default(),
+            sample: Sample::default(),
+        }
+    }
+
+    fn departed<P: Traced>(&mut self, packet: &P, queue: Queue, sojourn: Duration, at: Duration) {
+        let length = packet.ip_length();
+        self.carried += length + self.header;
+        let marked = packet.newly_marked();
+        let of = &mut self.queues[queue as usize];
+        of.packets += 1;
+        of.marked += u64::from(marked);
+        if length.get() >= self.least {
+            of.data += 1;
+            of.delay_sum += sojourn;
+            of.delay_max = of.delay_max.max(sojourn);
+            of.delays[usize::from(bucket(sojourn.as_millis_f64()))] += 1;
+        }
+        self.sample.add(at, packet.group(), queue, u8::from(marked), sojourn);
+    }
+
+    fn dropped(&mut self, group: SourceId, queue: Queue, at: Duration) {
+        self.queues[queue as usize].dropped += 1;
+        self.sample.add(at, group, queue, 2, Duration::ZERO);
+    }
+
+    /// The link between two times.
+    fn link(&self, link: &Link, since: Time, now: Time) -> protocol::LinkState {
+        let span = now.since(since);
+        let seconds = span.as_secs_f64();
+        let (rate_bps, could) = match &link.trace {
+            Some(capacity) if !span.is_zero() => {
+                let could = bits(capacity.bytes_between(since, now));
+                (could / seconds, could)
+            }
+            _ => (self.rate.as_bps() as f64, self.rate.as_bps() as f64 * seconds),
+        };
+        let carried = (self.carried + self.owed).saturating_sub(self.owed_now());
+        protocol::LinkState {
+            rate_bps,
+            utilization: if could > 0.0 { bits(carried) / could } else { 0.0 },
+            backlog_packets: self.state.map_or(0, |state| state.packets.into()),
+            backlog_bytes: self.state.map_or(0, |state| state.bytes.get()),
+            p_base: self.state.and_then(|state| state.base).map(|base| base.as_f64()),
+        }
+    }
+
+    fn owed_now(&self) -> Bytes {
+        self.state.map_or(Bytes::ZERO, |state| state.owed)
+    }
+
+    /// The queues that this discipline has, and those that had packets.
+    fn queues(&self, aqm: &l4s_aqm::Config) -> Vec<QueueState> {
+        let has = queues_of([aqm]);
+        let all = Queue::ALL.into_iter().zip(&self.queues);
+        all.filter(|(queue, counted)| has.contains(queue) || !counted.is_empty())
+            .map(|(queue, counted)| counted.state(queue))
+            .collect()
+    }
+
+    /// Counts from now on.
+    fn clear(&mut self) {
+        (self.carried, self.owed) = (Bytes::ZERO, self.owed_now());
+        self.queues.iter_mut().for_each(OfQueue::clear);
+    }
+}
+
+impl Meter {
+    /// Nothing happened yet in a run of `scenario`, which is at time zero.
+    pub fn new(scenario: &Scenario) -> Meter {
+        let sources = 0..scenario.roster().sources();
+        let is_up: Vec<bool> =
+            sources.map(|source| scenario.direction_of(source) == Direction::Up).collect();
+        // Where nobody sends up, acknowledgements are all that there is.
+        let least = if is_up.contains(&true) { DATA_LENGTH } else { 0 };
+        Meter {
+            bottleneck: OfLink::new(&scenario.link, DATA_LENGTH),
+            uplink: scenario.uplink.as_ref().map(|uplink| OfLink::new(&uplink.link, least)),
+            is_up,
+            rtts: scenario.groups.iter().map(|group| group.rtt).collect(),
+            scenario: scenario.clone(),
+            since: Time::ZERO,
             groups: vec![OfGroup::default(); scenario.roster().sources()],
             bytes: BTreeMap::new(),
             flows: Vec::new(),
@@ -162,7 +256,6 @@ impl Meter {
             turned_away: 0,
             skipped: 0,
             frames: Vec::new(),
-            sample: Sample::default(),
             interval: None,
         }
     }
@@ -183,7 +276,10 @@ impl Meter {
     fn follow(&mut self, now: Time) {
         let changes = self.scenario.changes.iter();
         for change in changes.filter(|change| self.since < change.time && change.time <= now) {
-            self.rate = change.rate.unwrap_or(self.rate);
+            self.bottleneck.rate = change.rate.unwrap_or(self.bottleneck.rate);
+            if let Some((uplink, rate)) = self.uplink.as_mut().zip(change.uplink_rate) {
+                uplink.rate = rate;
+            }
             for (group, rtt) in &change.rtts {
                 self.rtts[*group] = *rtt;
             }
@@ -200,8 +296,9 @@ impl Meter {
         let span = now.since(self.since);
         self.follow(now);
         let state = LaneState {
-            link: self.link(now, span),
-            queues: self.queue_states(),
+            link: self.bottleneck.link(&self.scenario.link, self.since, now),
+            queues: self.bottleneck.queues(&self.scenario.aqm),
+            uplink: self.uplink_state(now),
             groups: self.group_states(span),
             flows: self.flow_states(span),
             downloads: std::mem::take(&mut self.downloads),
@@ -209,11 +306,11 @@ impl Meter {
             turned_away: std::mem::take(&mut self.turned_away),
             skipped: std::mem::take(&mut self.skipped),
             frames: std::mem::take(&mut self.frames),
-            packets: self.sample.take(),
+            packets: self.bottleneck.sample.take(),
         };
         self.since = now;
-        (self.carried, self.owed) = (Bytes::ZERO, self.owed_now());
-        self.queues.iter_mut().for_each(OfQueue::clear);
+        self.bottleneck.clear();
+        self.uplink.iter_mut().for_each(OfLink::clear);
         self.groups.fill(OfGroup::default());
         self.bytes.clear();
         state
@@ -224,35 +321,13 @@ impl Meter {
         self.scenario.apps.iter().any(|app| app.group == group.index() && app.adapt)
     }
 
-    fn link(&self, now: Time, span: Duration) -> protocol::LinkState {
-        let seconds = span.as_secs_f64();
-        let (rate_bps, could) = match &self.scenario.link.trace {
-            Some(capacity) if !span.is_zero() => {
-                let could = bits(capacity.bytes_between(self.since, now));
-                (could / seconds, could)
-            }
-            _ => (self.rate.as_bps() as f64, self.rate.as_bps() as f64 * seconds),
-        };
-        let carried = (self.carried + self.owed).saturating_sub(self.owed_now());
-        protocol::LinkState {
-            rate_bps,
-            utilization: if could > 0.0 { bits(carried) / could } else { 0.0 },
-            backlog_packets: self.state.map_or(0, |state| state.packets.into()),
-            backlog_bytes: self.state.map_or(0, |state| state.bytes.get()),
-            p_base: self.state.and_then(|state| state.base).map(|base| base.as_f64()),
-        }
-    }
-
-    fn owed_now(&self) -> Bytes {
-        self.state.map_or(Bytes::ZERO, |state| state.owed)
-    }
-
-    fn queue_states(&self) -> Vec<QueueState> {
-        let has = queues_of([&self.scenario.aqm]);
-        let all = Queue::ALL.into_iter().zip(&self.queues);
-        all.filter(|(queue, counted)| has.contains(queue) || !counted.is_empty())
-            .map(|(queue, counted)| counted.state(queue))
-            .collect()
+    fn uplink_state(&mut self, now: Time) -> Option<UplinkState> {
+        let (counted, uplink) = self.uplink.as_mut().zip(self.scenario.uplink.as_ref())?;
+        Some(UplinkState {
+            link: counted.link(&uplink.link, self.since, now),
+            queues: counted.queues(&uplink.aqm),
+            packets: counted.sample.take(),
+        })
     }
 
     fn group_states(&self, span: Duration) -> Vec<protocol::GroupState> {
@@ -305,8 +380,20 @@ impl Meter {
         per_second(self.bytes.get(&flow).copied().unwrap_or(Bytes::ZERO), span)
     }
 
-    fn since(&self, now: Time) -> Duration {
-        now.since(self.since)
+    /// A packet left the link that the data of its source shares.
+    fn forwarded<P: Traced>(&mut self, packet: &P) {
+        let length = packet.ip_length();
+        *self.bytes.entry(packet.flow()).or_default() += length;
+        let group = &mut self.groups[packet.group().index()];
+        group.packets += 1;
+        group.bytes += length;
+        group.marked += u64::from(packet.newly_marked());
+    }
+
+    /// The rate of the link that the data of a group shares.
+    fn shared_rate(&self, group: SourceId) -> Rate {
+        let up = self.uplink.as_ref().filter(|_| self.is_up[group.index()]);
+        up.unwrap_or(&self.bottleneck).rate
     }
 }
 
@@ -325,32 +412,39 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 impl<P: Traced> Observer<P> for Meter {
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
-        let length = packet.ip_length();
-        self.carried += length + ETHERNET;
-        *self.bytes.entry(packet.flow()).or_default() += length;
-        let group = &mut self.groups[packet.group().index()];
-        group.packets += 1;
-        group.bytes += length;
-        let marked = packet.newly_marked();
-        group.marked += u64::from(marked);
-        let of = &mut self.queues[queue as usize];
-        of.packets += 1;
-        of.marked += u64::from(marked);
-        if length.get() >= DATA_LENGTH {
-            of.data += 1;
-            of.delay_sum += sojourn;
-            of.delay_max = of.delay_max.max(sojourn);
-            of.delays[usize::from(bucket(sojourn.as_millis_f64()))] += 1;
+        self.bottleneck.departed(packet, queue, sojourn, now.since(self.since));
+        if !self.is_up[packet.group().index()] {
+            self.forwarded(packet);
         }
-        let at = self.since(now);
-        self.sample.add(at, packet.group(), queue, u8::from(marked), sojourn);
     }
 
     fn dropped(&mut self, packet: &P, queue: Queue, _: DropCause, now: Time) {
-        self.queues[queue as usize].dropped += 1;
-        self.groups[packet.group().index()].dropped += 1;
-        let at = self.since(now);
-        self.sample.add(at, packet.group(), queue, 2, Duration::ZERO);
+        let group = packet.group();
+        self.bottleneck.dropped(group, queue, now.since(self.since));
+        self.groups[group.index()].dropped += u64::from(!self.is_up[group.index()]);
+    }
+
+    /// Of the hops the page shows the uplink alone.
+    fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {
+        let Some(uplink) = self.uplink.as_mut() else { return };
+        if usize::from(hop) != self.scenario.hops.len() {
+            return;
+        }
+        let (group, at) = (packet.group(), now.since(self.since));
+        let is_data = self.is_up[group.index()];
+        match what {
+            HopEvent::Marked(_) => {}
+            HopEvent::Departed(sojourn) => {
+                uplink.departed(packet, queue, sojourn, at);
+                if is_data {
+                    self.forwarded(packet);
+                }
+            }
+            HopEvent::Dropped(_) => {
+                uplink.dropped(group, queue, at);
+                self.groups[group.index()].dropped += u64::from(is_data);
+            }
+        }
     }
 
     fn delivered(&mut self, _: FlowId, group: SourceId, bytes: u64, _: Time) {
@@ -360,7 +454,7 @@ impl<P: Traced> Observer<P> for Meter {
     fn opened(&mut self, flow: FlowId, group: SourceId, size: Option<Bytes>, now: Time) {
         let Some(size) = size else { return };
         let mss = self.scenario.groups[group.index()].mss;
-        let ideal = theoretical_time(size, mss, self.rtts[group.index()], self.rate);
+        let ideal = theoretical_time(size, mss, self.rtts[group.index()], self.shared_rate(group));
         self.under_way.insert(flow, (group, size, now, ideal));
         if self.under_way.len() > MOST_DOWNLOADS {
             self.under_way.pop_first();
@@ -395,8 +489,14 @@ impl<P: Traced> Observer<P> for Meter {
     }
 
     fn sample_link(&mut self, state: LinkState, _: Time) {
-        self.state = Some(state);
+        self.bottleneck.state = Some(state);
         self.flows.clear();
+    }
+
+    fn sample_uplink(&mut self, state: LinkState, _: Time) {
+        if let Some(uplink) = &mut self.uplink {
+            uplink.state = Some(state);
+        }
     }
 
     fn sample_flow(&mut self, state: FlowState, _: Time) {
@@ -406,7 +506,13 @@ impl<P: Traced> Observer<P> for Meter {
     fn adapted(&mut self, scenario: &Scenario, _: Time) {
         let old = std::mem::replace(&mut self.scenario, scenario.clone());
         if scenario.link.rate != old.link.rate {
-            self.rate = scenario.link.rate;
+            self.bottleneck.rate = scenario.link.rate;
+        }
+        let uplinks = old.uplink.as_ref().zip(scenario.uplink.as_ref());
+        if let Some((counted, (old, new))) = self.uplink.as_mut().zip(uplinks) {
+            if new.link.rate != old.link.rate {
+                counted.rate = new.link.rate;
+            }
         }
         for ((rtt, old), new) in self.rtts.iter_mut().zip(&old.groups).zip(&scenario.groups) {
             if new.rtt != old.rtt {

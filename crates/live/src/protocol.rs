@@ -9,7 +9,7 @@ use serde::Serialize;
 
 pub use command::{Changes, Command, Opening, Request, Start};
 pub use greeting::{Bucketing, Control, Discipline, Greeting, Limits, Parameter, Preset, Span};
-pub use settings::{App, Aqm, Group, Lane, Link, Settings, Udp, Web};
+pub use settings::{App, Aqm, Group, Lane, Link, Settings, Udp, Uplink, Web};
 
 /// The version of the contract.
 pub const PROTOCOL: u32 = 1;
@@ -84,6 +84,9 @@ pub struct LaneState {
     pub link: LinkState,
     /// Each queue that its discipline has, or had in the span.
     pub queues: Vec<QueueState>,
+    /// The uplink, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink: Option<UplinkState>,
     /// Groups, then UDP sources.
     pub groups: Vec<GroupState>,
     /// Long flows and those of applications.
@@ -109,13 +112,25 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
+/// The uplink in a span of time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct UplinkState {
+    /// Its link.
+    pub link: LinkState,
+    /// Each queue that its discipline has, or had in the span. Delays are those of data packets; where no
+    /// source sends up, those of acknowledgements.
+    pub queues: Vec<QueueState>,
+    /// A sample of its packets.
+    pub packets: Vec<PacketEvent>,
+}
+
 /// The link.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct LinkState {
     /// Its rate; where it follows a trace, the bytes that could pass in the span, as a rate.
     pub rate_bps: f64,
-    /// The bytes that it carried with 14 B of Ethernet per packet, over the bytes that it could
-    /// have carried.
+    /// The bytes that it carried with the headers of its packets, over the bytes that it could have
+    /// carried.
     pub utilization: f64,
     /// Packets that wait.
     pub backlog_packets: u64,
@@ -152,7 +167,8 @@ pub struct QueueState {
 pub struct GroupState {
     /// Its name.
     pub name: String,
-    /// IP bits forwarded per second.
+    /// IP bits forwarded per second, by the bottleneck or, for a source that sends up, by the uplink; so are
+    /// packets, marks and drops.
     pub rate_bps: f64,
     /// Bits that the clients passed on to their applications per second, each once and in order; absent
     /// for a UDP source.

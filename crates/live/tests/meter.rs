@@ -197,3 +197,58 @@ fn a_link_that_follows_a_trace_tells_its_capacity() {
     let (least, most) = rates.fold((f64::MAX, 0.0_f64), |(a, b), x| (a.min(x), b.max(x)));
     assert!(most > 2.0 * least, "from {least} to {most}");
 }
+
+/// Data up and down beside each other: the rates of groups are those of their data, and the uplink is that of the
+/// summary.
+#[test]
+fn the_uplink_is_measured_as_the_bottleneck_is() {
+    let text = "duration = \"20s\"\nwarmup = \"0s\"\nlink = { rate = \"20mbit\", buffer = \"50ms\" }\n\
+                uplink = { rate = \"5mbit\", buffer = \"50ms\" }\n\
+                [[group]]\nname = \"down\"\ncc = \"prague\"\nrtt = \"10ms\"\n\
+                [[group]]\nname = \"up\"\ndirection = \"up\"\ncc = \"cubic\"\nrtt = \"10ms\"\n\
+                [[at]]\ntime = \"10s\"\nuplink.rate = \"2mbit\"\n";
+    let scenario = scenario(text);
+    let (looks, summary) = (looks(&scenario), summary(&scenario));
+    let of = || looks.iter().map(|look| look.uplink.as_ref().expect("an uplink"));
+    assert_eq!(
+        [of().next(), of().next_back()].map(|of| of.map(|of| of.link.rate_bps)),
+        [5e6, 2e6].map(Some)
+    );
+    let expected = &summary.hops[0];
+    for (number, queue) in expected.queues.iter().enumerate() {
+        let counts = || of().map(|of| &of.queues[number]);
+        assert_eq!(counts().map(|of| of.packets).sum::<u64>(), queue.packets, "{}", queue.name);
+        let longest = counts().filter_map(|of| of.delay_max_ms).fold(0.0, f64::max);
+        let expected = queue.delay_ms.map_or(0.0, |delay| delay.max);
+        assert!((longest - expected).abs() <= 1e-6 * expected, "{longest}, {expected}");
+    }
+    let carried: f64 = of().map(|of| of.link.utilization * of.link.rate_bps).sum();
+    let used = carried / 400.0 / 3.5e6;
+    assert!((used - expected.utilization.unwrap()).abs() < 1e-6, "{used}, {expected:?}");
+    assert!(of().any(|of| of.link.backlog_packets > 5));
+    assert!(of().all(|of| of.packets.len() <= 64) && of().any(|of| of.packets.len() > 5));
+    for (number, group) in summary.groups.iter().enumerate() {
+        let rate = looks.iter().map(|look| look.groups[number].rate_bps).sum::<f64>() / 400.0;
+        assert!(
+            (rate - group.rate_bps).abs() < 1e-6 * rate,
+            "{}: {rate}, {}",
+            group.name,
+            group.rate_bps
+        );
+        let packets = looks.iter().map(|look| look.groups[number].packets).sum::<u64>();
+        assert_eq!(packets, group.packets, "{}", group.name);
+    }
+    let last = looks.last().expect("a look");
+    assert!(last.flows.iter().all(|flow| flow.rate_bps > 0.0));
+}
+
+/// Where nothing else is on the way up, its delays are those of acknowledgements.
+#[test]
+fn acknowledgements_alone_have_a_delay_on_the_uplink() {
+    let text = "duration = \"20s\"\nlink.rate = \"100mbit\"\nuplink = { rate = \"1mbit\", aqm = \"fifo\" }\n\
+                [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n";
+    let looks = looks(&scenario(text));
+    let delays = looks.iter().filter_map(|look| look.uplink.as_ref()?.queues[0].delay_mean_ms);
+    assert!(delays.fold(0.0, f64::max) > 5.0);
+    assert!(self::looks(&scenario(MIXED)).iter().all(|look| look.uplink.is_none()));
+}

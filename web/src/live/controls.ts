@@ -9,7 +9,17 @@ import { groupColours } from "./colours";
 import { type Control, choice, Field, freshId, label, ROW, type Send, select, slider, tick } from "./field";
 import * as keys from "./keys";
 import { Panorama } from "./panorama";
-import type { GroupSettings, Keys, LaneSettings, LinkSettings, Param, Settings, UdpSettings } from "./protocol";
+import type {
+  AqmSettings,
+  GroupSettings,
+  Keys,
+  LaneSettings,
+  LinkSettings,
+  Param,
+  Settings,
+  StationSettings,
+  UdpSettings,
+} from "./protocol";
 import { nearest, steps } from "./steps";
 import type { Store } from "./store";
 
@@ -46,7 +56,9 @@ export class Controls {
     if (settings === undefined || greeting === undefined) return;
     const shape = JSON.stringify([
       settings.lanes[0]?.link.trace !== undefined,
-      settings.groups.map(({ name, web, app }) => [name, web !== undefined, app !== undefined]),
+      settings.lanes[0]?.uplink?.link.trace !== undefined,
+      settings.lanes[0]?.uplink?.aqm.kind,
+      settings.groups.map(({ name, up, web, app }) => [name, up, web !== undefined, app !== undefined]),
       settings.udp.map(({ name }) => name),
       settings.lanes.map(({ aqm }) => aqm.kind),
       greeting.limits.rate_bps,
@@ -85,6 +97,7 @@ export class Controls {
     this.root.replaceChildren(
       this.link(),
       ...settings.lanes.map((_, lane) => this.discipline(lane)),
+      ...(settings.lanes[0]?.uplink === undefined ? [] : [this.uplink()]),
       ...settings.groups.map((group, i) => this.client(group, i)),
       ...settings.udp.map((udp, i) => this.udp(udp, i)),
     );
@@ -115,7 +128,7 @@ export class Controls {
     const now = (): GroupSettings => this.now.groups[i] ?? built;
     const most = this.store.greeting?.limits.flows ?? 10;
     const flows = slider(
-      CONTROLS.downloads,
+      built.up === true ? CONTROLS.uploads : CONTROLS.downloads,
       FLOWS.filter((count) => count <= most),
       (values, value) => Math.min(Math.round(value), values.length - 1),
       () => now().flows,
@@ -205,43 +218,68 @@ export class Controls {
   }
 
   private discipline(lane: number): HTMLElement {
-    const now = (): LaneSettings => this.now.lanes[lane] ?? empty;
+    const now = (): AqmSettings => this.now.lanes[lane]?.aqm ?? empty.aqm;
     const send = (set: Keys): Promise<void> => this.store.command({ do: "set", set, ...(lane === 0 ? {} : { lane }) });
-    const kind = keys.kindOf(this.store.greeting?.disciplines ?? [], now().aqm.kind);
+    return panel(aqmName(now().kind), this.parameters(now, send, "aqm", String(lane)));
+  }
+
+  /** Rate and discipline of the way up: the same in both lanes. */
+  private uplink(): HTMLElement {
+    const now = (): StationSettings => this.now.lanes[0]?.uplink ?? empty;
+    const kinds = (): [string, string][] =>
+      (this.store.greeting?.disciplines ?? []).map(({ kind }) => [kind, aqmName(kind)]);
+    const kind = select(
+      CONTROLS.discipline,
+      kinds,
+      () => now().aqm.kind,
+      (chosen) => keys.discipline(chosen, "uplink.aqm"),
+      this.send,
+    );
+    kind.root.querySelector("select")?.setAttribute("data-key", "uplink");
+    return panel(CONTROLS.uplink, [
+      ...this.add(
+        this.rate(() => now().link, keys.uplinkRate),
+        kind,
+      ),
+      ...this.parameters(() => now().aqm, this.send, "uplink.aqm", "uplink"),
+    ]);
+  }
+
+  /** What a discipline is, its profile and its parameters. */
+  private parameters(now: () => AqmSettings, send: Send, at: keys.Place, id: string): HTMLElement[] {
+    const kind = keys.kindOf(this.store.greeting?.disciplines ?? [], now().kind);
     const parts: Control[] = [];
     if (kind !== undefined && kind.profiles.length > 0) {
       parts.push(
         select(
           CONTROLS.profile,
           () => kind.profiles.map(({ name, about }) => [name, CONTROLS.profileChoice(name, about)]),
-          () => now().aqm.profile,
-          keys.profile,
+          () => now().profile,
+          (name) => keys.profile(name, at),
           send,
         ),
       );
     }
-    const params = (kind?.params ?? []).map((param) =>
-      this.param(param, () => now().aqm.values[param.name], send, lane),
-    );
+    const params = (kind?.params ?? []).map((param) => this.param(param, () => now().values[param.name], send, at, id));
     const elements = this.add(...parts);
     const inputs = this.add(...params);
-    return panel(aqmName(now().aqm.kind), [
+    return [
       ...(kind === undefined ? [] : [el("p", { class: "about" }, [capital(kind.about)])]),
       ...elements,
       ...(inputs.length === 0
         ? []
         : [
-            el("details", { id: `params-${lane}` }, [
-              el("summary", { "data-key": `params-${lane}` }, [CONTROLS.parameters(inputs.length)]),
+            el("details", { id: `params-${id}` }, [
+              el("summary", { "data-key": `params-${id}` }, [CONTROLS.parameters(inputs.length)]),
               ...inputs,
             ]),
           ]),
-    ]);
+    ];
   }
 
-  private param(param: Param, read: () => unknown, send: Send, lane: number): Control {
+  private param(param: Param, read: () => unknown, send: Send, at: keys.Place, id: string): Control {
     const about = CONTROLS.parameterHint(capital(param.about), param.accepts);
-    const set = (value: string): Keys => keys.param(param.name, value);
+    const set = (value: string): Keys => keys.param(param.name, value, at);
     const control =
       param.type === "bool"
         ? tick(
@@ -262,7 +300,7 @@ export class Controls {
             )
           : number(param, read, set, send);
     control.root.append(el("p", { class: "about" }, [about]));
-    control.root.querySelector("input, select")?.setAttribute("data-key", `${lane}.${param.name}`);
+    control.root.querySelector("input, select")?.setAttribute("data-key", `${id}.${param.name}`);
     control.root.classList.add("param");
     return control;
   }

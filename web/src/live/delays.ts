@@ -1,7 +1,7 @@
 // Queueing delays as counts per bucket: their mean, quantiles, distribution and histogram. Buckets are
 // of equal width on a logarithmic axis; within one, packets are taken to lie evenly on that axis.
 
-import type { Buckets, LaneState } from "./protocol";
+import type { Buckets, Station } from "./protocol";
 
 /** Packets per bucket. */
 export interface Counts {
@@ -15,7 +15,7 @@ export interface Counts {
 export const edge = (buckets: Buckets, i: number): number => buckets.first_ms * 10 ** (i / buckets.per_decade);
 
 /** The delays of packets in one queue during these states. */
-export function count(buckets: Buckets, lanes: Iterable<LaneState>, queue: string): Counts {
+export function count(buckets: Buckets, lanes: Iterable<Pick<Station, "queues">>, queue: string): Counts {
   const counts: Counts = { per: new Float64Array(buckets.count), total: 0, sum_ms: 0 };
   for (const lane of lanes) {
     for (const state of lane.queues) {

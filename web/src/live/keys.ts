@@ -3,6 +3,9 @@
 import { CONTROLS } from "../words/live";
 import type { Keys, Kind, Param } from "./protocol";
 
+/** The table of a discipline: the bottleneck's or the uplink's. */
+export type Place = "aqm" | "uplink.aqm";
+
 /** A number without an exponent and without a tail of zeros. */
 function plain(value: number): string {
   const text = value.toFixed(9);
@@ -27,6 +30,7 @@ export function timeText(ms: number): string {
 export const perSecond = (rate: number): string => `${plain(rate)}/s`;
 
 export const linkRate = (bps: number): Keys => ({ "link.rate": rateText(bps) });
+export const uplinkRate = (bps: number): Keys => ({ "uplink.rate": rateText(bps) });
 export const flows = (group: string, count: number): Keys => ({ [`group.${group}.flows`]: String(count) });
 export const rtt = (group: string, ms: number): Keys => ({ [`group.${group}.rtt`]: timeText(ms) });
 export const control = (group: string, kind: string): Keys => ({ [`group.${group}.cc`]: kind });
@@ -35,10 +39,12 @@ export const app = (group: string, bps: number): Keys => ({ [`app.${group}.rate`
 export const udpRate = (name: string, bps: number): Keys => ({ [`udp.${name}.rate`]: rateText(bps) });
 export const udpEcn = (name: string, ecn: string): Keys => ({ [`udp.${name}.ecn`]: ecn });
 /** Another discipline: with its own defaults, without settings of the last one. */
-export const discipline = (kind: string): Keys => ({ aqm: kind });
-export const profile = (name: string): Keys => ({ "aqm.profile": name });
+export const discipline = (kind: string, at: Place = "aqm"): Keys => ({ [at]: kind });
+export const profile = (name: string, at: Place = "aqm"): Keys => ({ [`${at}.profile`]: name });
 /** A parameter of the discipline; nothing takes it back. */
-export const param = (name: string, value: string): Keys => ({ [`aqm.${name}`]: value === "" ? null : value });
+export const param = (name: string, value: string, at: Place = "aqm"): Keys => ({
+  [`${at}.${name}`]: value === "" ? null : value,
+});
 
 const SECONDS: Record<string, number> = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1 };
 const BYTES: Record<string, number> = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 };

@@ -5,6 +5,7 @@ import { LANE } from "../words/live";
 import { aqmName } from "../words/names";
 import { Charts } from "./charts";
 import { Network } from "./network";
+import { leastHeight } from "./network-model";
 import type { Store } from "./store";
 import { Tiles } from "./tiles";
 
@@ -37,7 +38,8 @@ export class Lane {
     const kind = settings?.lanes[this.lane]?.aqm.kind ?? "";
     // A row for each pair of server and client.
     const ends = (settings?.groups.length ?? 0) + (settings?.udp.length ?? 0);
-    this.network.canvas.style.minHeight = `${56 + 50 * ends}px`;
+    const ways = settings?.lanes[this.lane]?.uplink === undefined ? 1 : 2;
+    this.network.canvas.style.minHeight = `${leastHeight(ends, ways)}px`;
     for (const title of this.titles) {
       title.textContent = aqmName(kind);
       title.classList.toggle("hidden", alone);

@@ -45,7 +45,20 @@ export const FULL_MS = 200;
 /** How far a queue is filled: the root, so that half a millisecond is seen beside a fifth of a second. */
 export const filled = (delay_ms: number): number => Math.min(1, Math.sqrt(Math.max(0, delay_ms) / FULL_MS));
 
-export function layout(width: number, height: number, ends: number, queues: number): Layout {
+/** The least height of a picture of so many pairs of ends; two ways need room for their queues. */
+export const leastHeight = (ends: number, ways: number): number => Math.max(56 + 50 * ends, ways > 1 ? 330 : 0);
+
+/**
+ * `part` is the part of the picture that the queues have: all of it, or one half of it beside another way. The way
+ * up is laid out as in a mirror, from left to right too: whoever draws it turns it over.
+ */
+export function layout(
+  width: number,
+  height: number,
+  ends: number,
+  queues: number,
+  part: "all" | "upper" | "lower" = "all",
+): Layout {
   const narrow = width < 520;
   const side = narrow ? 26 : 60;
   const top = 34;
@@ -53,8 +66,10 @@ export function layout(width: number, height: number, ends: number, queues: numb
   const rows = (count: number, i: number): number => top + ((bottom - top) * (i + 0.5)) / count;
   const left = width * (narrow ? 0.27 : 0.29);
   const right = width * (narrow ? 0.6 : 0.58);
-  const thick = Math.min(38, Math.max(24, height * 0.14));
-  const middle = (top + bottom) / 2;
+  const alone = part === "all";
+  const thick = alone ? Math.min(38, Math.max(24, height * 0.14)) : Math.min(30, Math.max(20, height * 0.07));
+  const middle = top + (bottom - top) * { all: 0.5, upper: 0.24, lower: 0.78 }[part];
+  const apart = alone ? Math.min(height * 0.42, 100) : Math.min(height * 0.2, 76);
   return {
     width,
     height,
@@ -64,7 +79,7 @@ export function layout(width: number, height: number, ends: number, queues: numb
       left,
       right,
       height: thick,
-      y: queues === 1 ? middle : middle + (i - 0.5) * Math.min(height * 0.42, 100),
+      y: queues === 1 ? middle : middle + (i - 0.5) * apart,
     })),
     link: {
       from: { x: right + width * 0.05, y: middle },

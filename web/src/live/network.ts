@@ -10,9 +10,23 @@ import { ms, rate } from "../words/numbers";
 import { groupColours, queueHue } from "./colours";
 import { calm } from "./motion";
 import { filled, jitterOf, type Layout, LIFE_MS, layout, place, stride } from "./network-model";
+import type { LaneState, Settings, Station, StationSettings } from "./protocol";
 import { laneOf, lastSeconds, PERIOD_MS } from "./ring";
-import { average, capacity, queueDelay, utilization } from "./series";
+import { average, capacity, ofUplink, queueDelay, utilization, type Weighted } from "./series";
 import type { Store, View } from "./store";
+
+/** One of the ways: down through the bottleneck, or up through the uplink. */
+interface Way {
+  up: boolean;
+  /** Of the way up as in a mirror. */
+  at: Layout;
+  settings: StationSettings;
+  state: (lane: LaneState) => Station | undefined;
+  /** A quantity of this way's link as one of the lane. */
+  of: (value: (at: Station, span_s: number) => Weighted) => (lane: LaneState, span_s: number) => Weighted;
+  /** Whether each end has packets here. */
+  passes: boolean[];
+}
 
 /** Drawn of each state: enough to see the shares, few enough to stay calm. */
 const MOST = { wide: 15, narrow: 9 };
@@ -56,32 +70,48 @@ export class Network {
     if (!this.visible || width === 0 || settings === undefined || lane === undefined) return;
     const theme = themeOf(this.store.mode);
     const view = this.store.view();
-    const at = layout(width, height, settings.groups.length + settings.udp.length, lane.aqm.queues.length);
+    const ways = waysOf(settings, this.lane, width, height);
+    const [down] = ways;
+    if (down === undefined) return;
     this.pen.clearRect(0, 0, width, height);
     const colours = groupColours(theme, settings);
     const active = [
       ...settings.groups.map(({ flows, web, app }) => flows > 0 || (web?.per_s ?? 0) > 0 || (app?.rate_bps ?? 0) > 0),
       ...settings.udp.map(({ rate_bps }) => rate_bps > 0),
     ];
-    this.wires(theme, at, active, paths(view, this.lane));
-    this.queues(theme, at, view);
-    if (!calm()) this.packets(theme, at, view, colours);
-    this.ends(theme, at, colours, active);
+    for (const way of ways) {
+      this.turned(way, () => this.wires(theme, way, active, paths(view, this.lane, way)));
+      this.queues(theme, way, view);
+      if (!calm()) this.turned(way, () => this.packets(theme, way, view, colours));
+    }
+    this.ends(theme, down.at, colours, active);
+  }
+
+  /** Draws a way in its direction. */
+  private turned({ up, at }: Way, draw: () => void): void {
+    this.pen.save();
+    if (up) {
+      this.pen.translate(at.width, 0);
+      this.pen.scale(-1, 1);
+    }
+    draw();
+    this.pen.restore();
   }
 
   /** Its contents, in words. */
   describe(sentence: string): void {
     const settings = this.store.shownSettings();
-    const kind = settings?.lanes[this.lane]?.aqm.kind ?? "";
-    this.canvas.setAttribute("aria-label", NETWORK.about(kind, sentence));
+    const lane = settings?.lanes[this.lane];
+    const words = NETWORK.about(lane?.aqm.kind ?? "", lane?.uplink?.aqm.kind, sentence);
+    this.canvas.setAttribute("aria-label", words);
   }
 
-  private wires(theme: Theme, at: Layout, active: boolean[], used: Set<string>): void {
+  private wires(theme: Theme, { at, passes }: Way, active: boolean[], used: Set<string>): void {
     const { pen } = this;
     pen.lineWidth = 1.25;
     at.servers.forEach((server, i) => {
       const client = at.clients[i];
-      if (client === undefined) return;
+      if (client === undefined || passes[i] !== true) return;
       pen.strokeStyle = theme.line;
       pen.globalAlpha = active[i] === true ? 0.55 : 0.2;
       const middle = at.link.from.y;
@@ -107,65 +137,71 @@ export class Network {
     pen.stroke();
   }
 
-  private queues(theme: Theme, at: Layout, view: View): void {
+  private queues(theme: Theme, way: Way, view: View): void {
     const { pen } = this;
-    const settings = view.shown?.settings;
-    const lane = settings?.lanes[this.lane];
-    const state = view.shown?.state.lanes[this.lane];
-    if (lane === undefined || state === undefined) return;
+    const { at, up } = way;
+    const { aqm, link } = way.settings;
+    const lane = view.shown?.state.lanes[this.lane];
+    const state = lane === undefined ? undefined : way.state(lane);
+    if (state === undefined) return;
     const narrow = at.width < 520;
     const recent = lastSeconds(view.moments, 1);
-    lane.aqm.queues.forEach((name, i) => {
+    aqm.queues.forEach((name, i) => {
       const channel = at.queues[i];
       if (channel === undefined) return;
       const now = state.queues.find((queue) => queue.name === name)?.delay_mean_ms ?? 0;
-      const before = this.level.get(name) ?? now;
+      const key = up ? `up.${name}` : name;
+      const before = this.level.get(key) ?? now;
       const level = view.frozen || calm() ? now : before + 0.12 * (now - before);
-      this.level.set(name, level);
-      const hue = queueHue(theme, lane.aqm.kind, name);
+      this.level.set(key, level);
+      const hue = queueHue(theme, aqm.kind, name);
       const { left, right, y, height } = channel;
-      pen.fillStyle = theme.paper;
-      pen.strokeStyle = theme.line;
-      pen.lineWidth = 1.5;
-      // Open to the left, where packets come in.
-      pen.beginPath();
-      pen.rect(left, y - height / 2, right - left, height);
-      pen.fill();
-      pen.beginPath();
-      pen.moveTo(left, y - height / 2);
-      pen.lineTo(right, y - height / 2);
-      pen.lineTo(right, y + height / 2);
-      pen.lineTo(left, y + height / 2);
-      pen.stroke();
-      const long = filled(level) * (right - left - 4);
-      pen.fillStyle = hue;
-      pen.globalAlpha = 0.24;
-      pen.fillRect(right - 2 - long, y - height / 2 + 2, long, height - 4);
-      pen.globalAlpha = 0.9;
-      pen.fillRect(right - 2 - long, y - height / 2 + 2, Math.min(2, long), height - 4);
-      pen.globalAlpha = 1;
-      const mean = average(recent, this.lane, queueDelay(name));
+      this.turned(way, () => {
+        pen.fillStyle = theme.paper;
+        pen.strokeStyle = theme.line;
+        pen.lineWidth = 1.5;
+        // Open where packets come in.
+        pen.beginPath();
+        pen.rect(left, y - height / 2, right - left, height);
+        pen.fill();
+        pen.beginPath();
+        pen.moveTo(left, y - height / 2);
+        pen.lineTo(right, y - height / 2);
+        pen.lineTo(right, y + height / 2);
+        pen.lineTo(left, y + height / 2);
+        pen.stroke();
+        const long = filled(level) * (right - left - 4);
+        pen.fillStyle = hue;
+        pen.globalAlpha = 0.24;
+        pen.fillRect(right - 2 - long, y - height / 2 + 2, long, height - 4);
+        pen.globalAlpha = 0.9;
+        pen.fillRect(right - 2 - long, y - height / 2 + 2, Math.min(2, long), height - 4);
+        pen.globalAlpha = 1;
+      });
+      const mean = average(recent, this.lane, way.of(queueDelay(name)));
       pen.font = `600 ${narrow ? 12 : 13}px ${theme.font}`;
       pen.fillStyle = hue;
       pen.textAlign = "left";
-      pen.fillText(NETWORK.queue(name, narrow), left, y - height / 2 - 7);
+      pen.fillText(NETWORK.queue(name, up, narrow), up ? at.width - right : left, y - height / 2 - 7);
       pen.textAlign = "right";
-      pen.fillText(mean === undefined ? NETWORK.empty : ms(mean), right, y - height / 2 - 7);
+      pen.fillText(mean === undefined ? NETWORK.empty : ms(mean), up ? at.width - left : right, y - height / 2 - 7);
     });
-    const used = average(recent, this.lane, utilization);
+    const used = average(recent, this.lane, way.of(utilization));
     pen.textAlign = "center";
-    const centre = (at.link.from.x + at.link.to.x) / 2;
+    const middle = (at.link.from.x + at.link.to.x) / 2;
+    const centre = up ? at.width - middle : middle;
     pen.fillStyle = theme.ink;
     pen.font = `600 ${narrow ? 11.5 : 13}px ${theme.font}`;
-    const bps = lane.link.trace === undefined ? undefined : average(recent, this.lane, capacity);
-    pen.fillText(rate(bps ?? lane.link.rate_bps), centre, at.link.from.y - at.link.height / 2 - 8);
+    const bps = link.trace === undefined ? undefined : average(recent, this.lane, way.of(capacity));
+    pen.fillText(rate(bps ?? link.rate_bps), centre, at.link.from.y - at.link.height / 2 - 8);
     pen.fillStyle = theme.soft;
     pen.font = `${narrow ? 11 : 12.5}px ${theme.font}`;
     if (used !== undefined) pen.fillText(NETWORK.used(used, narrow), centre, at.link.from.y + at.link.height / 2 + 16);
   }
 
-  private packets(theme: Theme, at: Layout, view: View, colours: string[]): void {
+  private packets(theme: Theme, way: Way, view: View, colours: string[]): void {
     const { pen } = this;
+    const { at } = way;
     const still = view.frozen || this.store.settings?.paused === true;
     const now = still ? (view.shown?.at ?? 0) : performance.now();
     const most = at.width < 520 ? MOST.narrow : MOST.wide;
@@ -175,7 +211,8 @@ export class Network {
     for (let i = view.moments.length - 1; i >= 0; i--) {
       const moment = view.moments[i];
       if (moment === undefined || now - moment.at > LIFE_MS + PERIOD_MS) break;
-      const events = moment.state.lanes[this.lane]?.packets ?? [];
+      const lane = moment.state.lanes[this.lane];
+      const events = (lane === undefined ? undefined : way.state(lane))?.packets ?? [];
       // Of a span of virtual time to the period in which it came.
       const stretch = moment.state.span_s > 0 ? PERIOD_MS / (1000 * moment.state.span_s) : 1;
       const every = stride(events.length, most);
@@ -226,40 +263,73 @@ export class Network {
     if (settings === undefined) return;
     const narrow = at.width < 520;
     const names = [
-      ...settings.groups.map(({ name, flows, cc }) => ({
+      ...settings.groups.map(({ name, up, flows, cc }) => ({
         name,
+        up: up === true,
         below: narrow ? "" : flows > 1 ? `${flows} × ${ccName(cc, false)}` : ccName(cc, false),
       })),
-      ...settings.udp.map(({ name }) => ({ name, below: narrow ? "" : UDP })),
+      ...settings.udp.map(({ name, up }) => ({ name, up: up === true, below: narrow ? "" : UDP })),
     ];
-    names.forEach(({ name, below }, i) => {
+    names.forEach(({ name, up, below }, i) => {
       const server = at.servers[i];
       const client = at.clients[i];
       if (server === undefined || client === undefined) return;
       pen.globalAlpha = active[i] === true ? 1 : 0.35;
-      tower(pen, theme, server.x, server.y, colours[i] ?? theme.ink);
-      screen(pen, theme, client.x, client.y, colours[i] ?? theme.ink);
+      // Whoever sends up is on the right.
+      const [left, right] = up ? [screen, tower] : [tower, screen];
+      left(pen, theme, server.x, server.y, colours[i] ?? theme.ink);
+      right(pen, theme, client.x, client.y, colours[i] ?? theme.ink);
       pen.textAlign = "center";
       pen.fillStyle = theme.soft;
       pen.font = `12px ${theme.font}`;
-      pen.fillText(narrow ? name : NETWORK.server(name), server.x, server.y + 29);
-      pen.fillText(narrow ? name : NETWORK.client(name), client.x, client.y + 29);
+      const ends = up ? [NETWORK.client(name), NETWORK.server(name)] : [NETWORK.server(name), NETWORK.client(name)];
+      pen.fillText(narrow ? name : (ends[0] ?? ""), server.x, server.y + 29);
+      pen.fillText(narrow ? name : (ends[1] ?? ""), client.x, client.y + 29);
       if (below !== "") {
         pen.font = `11px ${theme.font}`;
-        pen.textAlign = "left";
+        pen.textAlign = up ? "right" : "left";
         pen.fillStyle = colours[i] ?? theme.ink;
-        pen.fillText(below, server.x + 22, server.y - 12);
+        pen.fillText(below, up ? client.x - 22 : server.x + 22, server.y - 12);
       }
       pen.globalAlpha = 1;
     });
   }
 }
 
-/** Which group sent into which queue in the last second, as the samples have it. */
-function paths(view: View, lane: number): Set<string> {
+/** The ways of a lane in a picture of this size. */
+function waysOf(settings: Settings, lane: number, width: number, height: number): Way[] {
+  const of = settings.lanes[lane];
+  if (of === undefined) return [];
+  const { groups, udp } = settings;
+  const ends = groups.length + udp.length;
+  const { uplink } = of;
+  // A connection has its acknowledgements on the other way.
+  const passes = (up: boolean): boolean[] => [...groups.map(() => true), ...udp.map((one) => (one.up === true) === up)];
+  const down: Way = {
+    up: false,
+    at: layout(width, height, ends, of.aqm.queues.length, uplink === undefined ? "all" : "upper"),
+    settings: of,
+    state: (state) => state,
+    of: (value) => value,
+    passes: passes(false),
+  };
+  if (uplink === undefined) return [down];
+  const up: Way = {
+    up: true,
+    at: layout(width, height, ends, uplink.aqm.queues.length, "lower"),
+    settings: uplink,
+    state: (state) => state.uplink,
+    of: ofUplink,
+    passes: passes(true),
+  };
+  return [down, up];
+}
+
+/** Which group sent into which queue of a way in the last second, as the samples have it. */
+function paths(view: View, lane: number, way: Way): Set<string> {
   const found = new Set<string>();
-  for (const { packets } of laneOf(view.moments.slice(-20), lane)) {
-    for (const [, group, queue] of packets) found.add(`${group} ${queue === 2 ? 0 : queue}`);
+  for (const state of laneOf(view.moments.slice(-20), lane)) {
+    for (const [, group, queue] of way.state(state)?.packets ?? []) found.add(`${group} ${queue === 2 ? 0 : queue}`);
   }
   return found;
 }

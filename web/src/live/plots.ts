@@ -16,12 +16,14 @@ import {
   SCORES,
   SIGNALS,
   THROUGHPUT,
+  UPLINK_DELAYS,
+  UPLINK_SIGNALS,
   UTILIZATION,
 } from "../words/live-charts";
 import { digits, mbps, ms, percent, ratio } from "../words/numbers";
 import { groupColours, groupNames, queueHue } from "./colours";
 import { type Counts, cdf, count, linearBars, logBars, mean, outline, quantile } from "./delays";
-import type { Buckets, LaneState, Settings } from "./protocol";
+import type { Buckets, Settings, Station, StationSettings } from "./protocol";
 import { laneOf, lastSeconds, type Moment } from "./ring";
 import {
   average,
@@ -33,6 +35,7 @@ import {
   groupGoodput,
   groupRate,
   markShare,
+  ofUplink,
   queueDelay,
   queueDrops,
   score,
@@ -80,9 +83,21 @@ const DOWNLOADS_S = 60;
 
 const grid = { left: 44, right: 14, top: 14, bottom: 30 };
 
+/** Down through the bottleneck, or up through the uplink. */
+type Way = "down" | "up";
+
+const stationOn = (way: Way, settings: Settings, lane: number): StationSettings | undefined =>
+  way === "up" ? settings.lanes[lane]?.uplink : settings.lanes[lane];
+const fitsOn =
+  (way: Way) =>
+  (settings: Settings): boolean =>
+    stationOn(way, settings, 0) !== undefined;
+const hueOn = (way: Way, scene: Scene, queue: string): string =>
+  queueHue(scene.theme, stationOn(way, scene.settings, scene.lane)?.aqm.kind ?? "", queue);
+
 const laneSettings = (scene: Scene) => scene.settings.lanes[scene.lane];
 const queuesOf = (scene: Scene): string[] => laneSettings(scene)?.aqm.queues ?? [];
-const hue = (scene: Scene, queue: string): string => queueHue(scene.theme, laneSettings(scene)?.aqm.kind ?? "", queue);
+const hue = (scene: Scene, queue: string): string => hueOn("down", scene, queue);
 
 function lineOf(name: string, colour: string, data: [number, number][], more: Record<string, unknown> = {}): Series {
   const { lineStyle, ...rest } = more as { lineStyle?: object };
@@ -265,22 +280,27 @@ export const distribution: Plot = {
   },
 };
 
-export const delays: Plot = {
-  name: "delays",
-  title: DELAYS.title,
-  note: DELAYS.note,
+/** Delays over time: of the bottleneck's queues, or of the uplink's. */
+const delaysOn = (way: Way, name: string, words: { title: string; note: string }): Plot => ({
+  name,
+  ...words,
+  fits: fitsOn(way),
   draw(scene) {
     const recent = lastSeconds(scene.moments, BACK_S);
     const of = (lane: number) =>
-      queuesOf({ ...scene, lane }).map((name) => ({ name, data: course(recent, lane, 0.2, queueDelay(name)) }));
+      (stationOn(way, scene.settings, lane)?.aqm.queues ?? []).map((name) => ({
+        name,
+        data: course(recent, lane, 0.2, way === "up" ? ofUplink(queueDelay(name)) : queueDelay(name)),
+      }));
     const lines = of(scene.lane);
     const high = Math.max(
       1,
       ...scene.settings.lanes.flatMap((_, lane) => of(lane).flatMap(({ data }) => data.map(([, y]) => y))),
     );
     const top = scene.log ? 10 ** Math.ceil(Math.log10(high) - 1e-9) : roundUp(high * 1.05);
+    const colour = (name: string): string => hueOn(way, scene, name);
     return {
-      words: lines.map(({ name }) => ({ text: CHART.queue(name), colour: hue(scene, name) })),
+      words: lines.map(({ name }) => ({ text: CHART.queue(name), colour: colour(name) })),
       option: {
         ...base(scene.theme),
         grid,
@@ -295,7 +315,7 @@ export const delays: Plot = {
         series: lines.map(({ name, data }) =>
           lineOf(
             CHART.queue(name),
-            hue(scene, name),
+            colour(name),
             data.map(([x, y]) => [x, Math.max(y, scene.log ? 0.1 : 0)]),
           ),
         ),
@@ -303,7 +323,10 @@ export const delays: Plot = {
       },
     };
   },
-};
+});
+
+export const delays = delaysOn("down", "delays", DELAYS);
+export const uplinkDelays = delaysOn("up", "uplink-delays", UPLINK_DELAYS);
 
 /** The connection of an application that is switched off is open, and says nothing. */
 const awake =
@@ -339,9 +362,16 @@ export const throughput: Plot = {
     const recent = lastSeconds(scene.moments, BACK_S);
     const colours = groupColours(theme, settings);
     const names = groupNames(settings);
-    const { rate_bps: link = 0, trace } = laneSettings(scene)?.link ?? {};
+    const { link: down, uplink } = laneSettings(scene) ?? {};
+    const link = Math.max(down?.rate_bps ?? 0, uplink?.link.rate_bps ?? 0);
     // A constant rate is the top of the axis, or far above it.
-    const varies = trace === undefined ? [] : course(recent, lane, 0.25, capacity);
+    const areas = [
+      { name: THROUGHPUT.capacity, trace: down?.trace, of: capacity },
+      { name: THROUGHPUT.uplinkCapacity, trace: uplink?.link.trace, of: ofUplink(capacity) },
+    ]
+      .filter(({ trace }) => trace !== undefined)
+      .map(({ name, of }) => ({ name, of, data: course(recent, lane, 0.25, of) }));
+    const varies = areas.flatMap(({ data }) => data.map(([, y]) => y));
     const groups = names.flatMap((name, i) => {
       const data = course(recent, lane, 0.25, groupRate(i));
       return data.some(([, y]) => y > 0) ? [{ name, i, data, colour: colours[i] ?? theme.udp }] : [];
@@ -370,15 +400,15 @@ export const throughput: Plot = {
         ]);
     const peak = Math.max(link * 0.1, ...flows.flatMap(({ data }) => data.map(([, y]) => y)));
     const top = roundUp(
-      (varies.length > 0 ? Math.max(peak, ...varies.map(([, y]) => y)) * 1.02 : Math.min(link * 1.02, peak * 1.08)) /
-        1e6,
+      (varies.length > 0 ? Math.max(peak, ...varies) * 1.02 : Math.min(link * 1.02, peak * 1.08)) / 1e6,
     );
     const second = lastSeconds(recent, 1);
     return {
       words: [
-        ...(varies.length > 0
-          ? [{ text: THROUGHPUT.rate(THROUGHPUT.capacity, average(second, lane, capacity) ?? 0), colour: theme.line }]
-          : []),
+        ...areas.map(({ name, of }) => ({
+          text: THROUGHPUT.rate(name, average(second, lane, of) ?? 0),
+          colour: theme.line,
+        })),
         ...groups.map(({ name, i, colour }) => ({
           text: THROUGHPUT.rate(name, average(second, lane, groupRate(i)) ?? 0),
           colour,
@@ -396,7 +426,7 @@ export const throughput: Plot = {
           axisLabel: label(theme, (v) => (v === top ? mbps(v) : digits(v))),
         }),
         series: [
-          ...(varies.length > 0 ? [area(theme, THROUGHPUT.capacity, varies)] : []),
+          ...areas.map(({ name, data }) => area(theme, name, data)),
           ...flows.map(({ name, data, colour, dashed }) =>
             lineOf(name, colour, inMbps(data), {
               lineStyle: {
@@ -419,47 +449,60 @@ export const used: Plot = {
   note: UTILIZATION.note,
   draw(scene) {
     const { theme } = scene;
-    const data = course(lastSeconds(scene.moments, BACK_S), scene.lane, 0.25, utilization);
+    const recent = lastSeconds(scene.moments, BACK_S);
+    const lines = [
+      { name: UTILIZATION.line, dashed: false, of: utilization, now: UTILIZATION.now },
+      { name: UTILIZATION.uplink, dashed: true, of: ofUplink(utilization), now: UTILIZATION.uplinkNow },
+    ]
+      .slice(0, laneSettings(scene)?.uplink === undefined ? 1 : 2)
+      .map((line) => ({ ...line, data: course(recent, scene.lane, 0.25, line.of) }));
     const colour = theme.ink;
     return {
-      words: [{ text: UTILIZATION.now(data[data.length - 1]?.[1] ?? 0), colour }],
+      words: lines.map(({ data, now }) => ({ text: now(data[data.length - 1]?.[1] ?? 0), colour })),
       option: {
         ...base(theme),
         grid,
         xAxis: agoAxis(theme),
         yAxis: percentAxis(theme, 100),
-        series: [
+        series: lines.map(({ name, dashed, data }) =>
           lineOf(
-            UTILIZATION.line,
+            name,
             colour,
             data.map(([x, y]) => [x, Math.min(100, 100 * y)]),
-            { areaStyle: { color: colour, opacity: 0.07 }, lineStyle: { width: 1.5 } },
+            {
+              ...(dashed ? {} : { areaStyle: { color: colour, opacity: 0.07 } }),
+              lineStyle: { width: 1.5, ...(dashed ? { type: [4, 3] } : {}) },
+            },
           ),
-        ],
+        ),
         tooltip: tip(theme, CHART.agoHovered, (y) => percent(y / 100, 3)),
       },
     };
   },
 };
 
-export const signals: Plot = {
-  name: "signals",
-  title: SIGNALS.title,
-  note: SIGNALS.note,
+/** Marks and drops over time: of the bottleneck's queues, or of the uplink's. */
+const signalsOn = (way: Way, name: string, words: { title: string; note: string }): Plot => ({
+  name,
+  ...words,
+  fits: fitsOn(way),
   draw(scene) {
     const { theme, lane } = scene;
     const recent = lastSeconds(scene.moments, BACK_S);
-    const lines = queuesOf(scene).flatMap((name) => [
-      { id: SIGNALS.marked(name), name, dashed: false, data: course(recent, lane, 0.5, markShare(name)) },
-      { id: SIGNALS.dropped(name), name, dashed: true, data: course(recent, lane, 0.5, queueDrops(name)) },
+    const on = (value: (at: Station) => Weighted) => (way === "up" ? ofUplink(value) : value);
+    const queues = stationOn(way, scene.settings, lane)?.aqm.queues ?? [];
+    const lines = queues.flatMap((name) => [
+      { id: SIGNALS.marked(name), name, dashed: false, data: course(recent, lane, 0.5, on(markShare(name))) },
+      { id: SIGNALS.dropped(name), name, dashed: true, data: course(recent, lane, 0.5, on(queueDrops(name))) },
     ]);
     const peak = Math.max(0.02, ...lines.flatMap(({ data }) => data.map(([, y]) => y)));
-    const now = (value: (lane: LaneState) => Weighted): string =>
-      percent(average(lastSeconds(recent, scene.window_s), lane, value) ?? 0);
+    const now = (value: (at: Station) => Weighted): string =>
+      percent(average(lastSeconds(recent, scene.window_s), lane, on(value)) ?? 0);
+    const colour = (name: string): string => hueOn(way, scene, name);
     return {
-      words: queuesOf(scene).map((name) => ({
+      words: queues.map((name) => ({
         text: SIGNALS.now(name, now(markShare(name)), now(queueDrops(name))),
-        colour: hue(scene, name),
+        colour: colour(name),
       })),
       option: {
         ...base(theme),
@@ -469,7 +512,7 @@ export const signals: Plot = {
         series: lines.map(({ id, name, dashed, data }) =>
           lineOf(
             id,
-            hue(scene, name),
+            colour(name),
             data.map(([x, y]) => [x, 100 * y]),
             { lineStyle: { width: 1.5, ...(dashed ? { type: [4, 3] } : {}) } },
           ),
@@ -478,7 +521,10 @@ export const signals: Plot = {
       },
     };
   },
-};
+});
+
+export const signals = signalsOn("down", "signals", SIGNALS);
+export const uplinkSignals = signalsOn("up", "uplink-signals", UPLINK_SIGNALS);
 
 /** A thin line across a chart, with its meaning at its end. */
 const across = (theme: Theme, lines: { y: number; text: string }[]) => ({
@@ -647,4 +693,16 @@ export const scores: Plot = {
   },
 };
 
-export const PLOTS: Plot[] = [histogram, distribution, delays, throughput, used, signals, fairness, completion, scores];
+export const PLOTS: Plot[] = [
+  histogram,
+  distribution,
+  delays,
+  throughput,
+  used,
+  signals,
+  uplinkDelays,
+  uplinkSignals,
+  fairness,
+  completion,
+  scores,
+];

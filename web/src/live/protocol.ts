@@ -68,14 +68,28 @@ export interface LinkSettings {
   buffer: string;
 }
 
-export interface LaneSettings {
-  set: Record<string, string>;
+export interface AqmSettings {
+  kind: string;
+  profile: string;
+  values: Record<string, unknown>;
+  queues: string[];
+}
+
+/** A link with its discipline: the bottleneck, or the uplink. */
+export interface StationSettings {
   link: LinkSettings;
-  aqm: { kind: string; profile: string; values: Record<string, unknown>; queues: string[] };
+  aqm: AqmSettings;
+}
+
+export interface LaneSettings extends StationSettings {
+  set: Record<string, string>;
+  uplink?: StationSettings;
 }
 
 export interface GroupSettings {
   name: string;
+  /** It sends through the uplink. */
+  up?: boolean;
   cc: string;
   cc_profile: string;
   ecn: string;
@@ -88,6 +102,7 @@ export interface GroupSettings {
 
 export interface UdpSettings {
   name: string;
+  up?: boolean;
   rate: string;
   rate_bps: number;
   ecn: string;
@@ -156,9 +171,15 @@ export const DROPPED = 2;
 /** When (ms since the last state), group, queue (0 L, 1 C, 2 Q), fate, and sojourn in ms. */
 export type PacketEvent = [number, number, number, number, number];
 
-export interface LaneState {
+/** What happened at a link with its queues. */
+export interface Station {
   link: { rate_bps: number; utilization: number; backlog_packets: number; backlog_bytes: number; p_base?: number };
   queues: QueueState[];
+  packets: PacketEvent[];
+}
+
+export interface LaneState extends Station {
+  uplink?: Station;
   groups: GroupState[];
   flows: FlowState[];
   downloads: Download[];
@@ -168,7 +189,6 @@ export interface LaneState {
   /** Frames that were skipped because a send buffer was full. Absent where there are none. */
   skipped?: number;
   frames: { group: number; delay_ms: number }[];
-  packets: PacketEvent[];
 }
 
 export interface State {

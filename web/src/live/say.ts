@@ -4,7 +4,7 @@ import { LIMITS, SENTENCE } from "../words/live";
 import { count, mean } from "./delays";
 import type { Buckets } from "./protocol";
 import { laneOf, lastSeconds, type Moment, PERIOD_MS } from "./ring";
-import { average, utilization } from "./series";
+import { average, ofUplink, utilization } from "./series";
 
 /** `L queue 0.5 ms, C queue 15 ms, link 99 % used`, of the last seconds. */
 export function sentence(buckets: Buckets, moments: readonly Moment[], lane: number, seconds = 5): string {
@@ -18,6 +18,12 @@ export function sentence(buckets: Buckets, moments: readonly Moment[], lane: num
   });
   const used = average(recent, lane, utilization);
   if (used !== undefined) parts.push(SENTENCE.used(used));
+  const up = states.flatMap(({ uplink }) => uplink ?? []);
+  for (const name of settings.uplink?.aqm.queues ?? []) {
+    parts.push(SENTENCE.uplinkQueue(name, mean(count(buckets, up, name))));
+  }
+  const usedUp = settings.uplink === undefined ? undefined : average(recent, lane, ofUplink(utilization));
+  if (usedUp !== undefined) parts.push(SENTENCE.uplinkUsed(usedUp));
   return SENTENCE.whole(parts);
 }
 

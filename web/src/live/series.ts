@@ -1,6 +1,6 @@
 // Courses over time, and totals of a stretch of it.
 
-import type { LaneState, QueueState } from "./protocol";
+import type { LaneState, QueueState, Station } from "./protocol";
 import type { Moment } from "./ring";
 
 /** Seconds before the moment that is shown, and a value. */
@@ -65,11 +65,17 @@ export function average(
   return weight === 0 ? undefined : sum / weight;
 }
 
+/** A quantity of a link, of the uplink. */
+export const ofUplink =
+  (value: (at: Station, span_s: number) => Weighted) =>
+  (lane: LaneState, span_s: number): Weighted =>
+    lane.uplink === undefined ? undefined : value(lane.uplink, span_s);
+
 /** What the link could have carried per second: its rate, or that of its trace. */
-export const capacity = (lane: LaneState, span_s: number): Weighted => [lane.link.rate_bps, span_s];
+export const capacity = (lane: Station, span_s: number): Weighted => [lane.link.rate_bps, span_s];
 
 /** What the link carried over what it could have. */
-export const utilization = (lane: LaneState, span_s: number): Weighted => [
+export const utilization = (lane: Station, span_s: number): Weighted => [
   lane.link.utilization,
   span_s * lane.link.rate_bps,
 ];
@@ -97,7 +103,7 @@ export const flowRate =
 
 export const queueDelay =
   (name: string) =>
-  (lane: LaneState): Weighted => {
+  (lane: Station): Weighted => {
     const queue = lane.queues.find((one) => one.name === name);
     return queue?.delay_mean_ms === undefined ? undefined : [queue.delay_mean_ms, queue.packets];
   };
@@ -105,7 +111,7 @@ export const queueDelay =
 /** The share of a queue's forwarded packets that it marked. */
 export const markShare =
   (name: string) =>
-  (lane: LaneState): Weighted => {
+  (lane: Station): Weighted => {
     const queue = lane.queues.find((one) => one.name === name);
     return queue === undefined || queue.packets === 0 ? undefined : [queue.marked / queue.packets, queue.packets];
   };
@@ -113,17 +119,27 @@ export const markShare =
 /** The share of a queue's packets that it dropped. */
 export const queueDrops =
   (name: string) =>
-  (lane: LaneState): Weighted =>
+  (lane: Station): Weighted =>
     dropped(lane.queues.filter((queue) => queue.name === name));
 
 /** The same of all queues together. */
-export const dropShare = (lane: LaneState): Weighted => dropped(lane.queues);
+export const dropShare = (lane: Station): Weighted => dropped(lane.queues);
 
 function dropped(queues: QueueState[]): Weighted {
   const drops = queues.reduce((sum, queue) => sum + queue.dropped, 0);
   const all = queues.reduce((sum, queue) => sum + queue.packets, drops);
   return all === 0 ? undefined : [drops / all, all];
 }
+
+/** The share of all forwarded packets that were marked. */
+export const allMarked = (lane: Station): Weighted => {
+  const packets = lane.queues.reduce((sum, queue) => sum + queue.packets, 0);
+  const marked = lane.queues.reduce((sum, queue) => sum + queue.marked, 0);
+  return packets === 0 ? undefined : [marked / packets, packets];
+};
+
+/** Packets that wait. */
+export const backlog = (lane: Station, span_s: number): Weighted => [lane.link.backlog_packets, span_s];
 
 /** The window of one group over that of another. */
 export const balance =

@@ -6,8 +6,19 @@ import { TILES } from "../words/live";
 import { percent, rate, steadyDelay } from "../words/numbers";
 import { groupNames } from "./colours";
 import { count, mean, quantile } from "./delays";
+import type { Station } from "./protocol";
 import { laneOf, lastSeconds } from "./ring";
-import { average, dropShare, groupGoodput, groupRate, utilization } from "./series";
+import {
+  allMarked,
+  average,
+  backlog,
+  dropShare,
+  groupGoodput,
+  groupRate,
+  ofUplink,
+  utilization,
+  type Weighted,
+} from "./series";
 import type { Store } from "./store";
 
 interface Tile {
@@ -67,17 +78,20 @@ export class Tiles {
     const recent = lastSeconds(view.moments, this.store.window_s);
     const states = laneOf(recent, this.lane);
     const facts: Fact[] = [];
-    for (const name of lane.aqm.queues) {
-      const counts = count(greeting.delay_buckets, states, name);
-      const value = mean(counts);
-      const high = quantile(greeting.delay_buckets, counts, 0.99);
-      facts.push({
-        label: TILES.delay(name),
-        value: value === undefined ? "–" : steadyDelay(value),
-        about: high === undefined ? TILES.empty : TILES.mostBelow(steadyDelay(high)),
-        kind: name === "L" ? "l4s" : name === "C" ? "classic" : "single",
-      });
-    }
+    const delaysOf = (queues: string[], at: Pick<Station, "queues">[], label: (name: string) => string): void => {
+      for (const name of queues) {
+        const counts = count(greeting.delay_buckets, at, name);
+        const value = mean(counts);
+        const high = quantile(greeting.delay_buckets, counts, 0.99);
+        facts.push({
+          label: label(name),
+          value: value === undefined ? "–" : steadyDelay(value),
+          about: high === undefined ? TILES.empty : TILES.mostBelow(steadyDelay(high)),
+          kind: name === "L" ? "l4s" : name === "C" ? "classic" : "single",
+        });
+      }
+    };
+    delaysOf(lane.aqm.queues, states, TILES.delay);
     const used = average(recent, this.lane, utilization);
     const drops = average(recent, this.lane, dropShare);
     facts.push({
@@ -86,15 +100,32 @@ export class Tiles {
       about: TILES.dropped(drops ?? 0),
       kind: "",
     });
+    if (lane.uplink !== undefined) {
+      const up = states.flatMap(({ uplink }) => uplink ?? []);
+      delaysOf(lane.uplink.aqm.queues, up, TILES.uplinkDelay);
+      const of = (value: (at: Station, span_s: number) => Weighted): number | undefined =>
+        average(recent, this.lane, ofUplink(value));
+      const usedUp = of(utilization);
+      facts.push({
+        label: TILES.uplinkUsed,
+        value: usedUp === undefined ? "–" : percent(usedUp),
+        about: TILES.uplinkAbout(of(allMarked) ?? 0, of(dropShare) ?? 0, Math.round(of(backlog) ?? 0)),
+        kind: "",
+      });
+    }
     const names = groupNames(settings);
+    const ups = [...settings.groups, ...settings.udp].map(({ up }) => up === true);
     const rates = names.map((name, i) => ({
       name,
       bps: average(recent, this.lane, groupRate(i)) ?? 0,
       goodput: average(recent, this.lane, groupGoodput(i)),
       shown: i < settings.groups.length,
+      up: ups[i] === true,
     }));
-    const total = rates.reduce((sum, { bps }) => sum + bps, 0);
-    for (const { name, bps, goodput } of rates.filter(({ shown, bps: of }) => shown || of > 0).slice(0, 3)) {
+    const most = lane.uplink === undefined ? 3 : 4;
+    for (const { name, bps, goodput, up } of rates.filter(({ shown, bps: of }) => shown || of > 0).slice(0, most)) {
+      // A share of what goes the same way.
+      const total = rates.reduce((sum, other) => sum + (other.up === up ? other.bps : 0), 0);
       facts.push({ label: TILES.rate(name), value: rate(bps), about: aboutRate(bps, total, goodput), kind: "" });
     }
     return facts;

@@ -49,6 +49,7 @@ export const THROUGHPUT = {
     "What the link carried for each, at the IP layer. Dashed: goodput, where it is far below that. " +
     "Grey: what a link that varies could have carried.",
   capacity: "link",
+  uplinkCapacity: "uplink",
   application: (flow: string): string => `${flow} (application)`,
   goodput: (name: string): string => `${name}, goodput`,
   rate: (name: string, bps: number): string => `${name} ${rate(bps)}`,
@@ -58,7 +59,9 @@ export const UTILIZATION = {
   title: "How much of the link is used",
   note: "What it carried over what it could have.",
   line: "used",
+  uplink: "uplink used",
   now: (share: number): string => `link ${percent(share)}`,
+  uplinkNow: (share: number): string => `uplink ${percent(share)} (dashed)`,
 };
 
 export const SIGNALS = {
@@ -68,6 +71,16 @@ export const SIGNALS = {
   dropped: (queue: string): string => `${queueWord(queue)} dropped`,
   now: (queue: string, marked: string, dropped: string): string =>
     `${queueWord(queue)}: ${marked} marked, ${dropped} dropped`,
+};
+
+export const UPLINK_DELAYS = {
+  title: "Queueing delay of the uplink",
+  note: "The mean of each queue on the way up, each fifth of a second; of acknowledgements where nobody sends data up.",
+};
+
+export const UPLINK_SIGNALS = {
+  title: "What the uplink tells senders",
+  note: "Solid: share of packets marked on the way up. Dashed: share dropped. Acknowledgements are among them.",
 };
 
 export const BALANCE = {

@@ -1,7 +1,7 @@
 // The page of the live demo: its head, controls, pictures, numbers and messages.
 
 import { aqmName, codepoint, queueName, UDP } from "./names";
-import { mbps, ms, percent, rate } from "./numbers";
+import { digits, mbps, ms, percent, rate } from "./numbers";
 
 export const HEADER = {
   title: "l4s live",
@@ -54,12 +54,15 @@ export const aboutPreset = (label: string): string => PRESETS[label] ?? "";
 export const CONTROLS = {
   name: "Controls",
   link: "Link",
+  uplink: "Uplink",
+  discipline: "Queue discipline",
   rate: "Rate",
   trace: "Trace",
   traceOf: (name: string, mean_bps: number): string => `${name}, ${rate(mean_bps)} on average`,
   off: "off",
   client: (name: string): string => `Client ${name}`,
   downloads: "Downloads",
+  uploads: "Uploads",
   noDownloads: "none",
   congestionControl: "Congestion control",
   rtt: "Base round trip",
@@ -128,10 +131,13 @@ export const LANE = {
 /** The picture of the network. */
 export const NETWORK = {
   name: "The network",
-  about: (kind: string, sentence: string): string =>
-    `Servers send through one bottleneck (${kind}) to clients. ${sentence}`,
-  queue: (name: string, narrow: boolean): string => {
-    if (name === "Q") return narrow ? "Queue" : "One queue";
+  about: (kind: string, uplink: string | undefined, sentence: string): string => {
+    const back = uplink === undefined ? "" : `, and clients back through an uplink (${uplink})`;
+    return `Servers send through one bottleneck (${kind}) to clients${back}. ${sentence}`;
+  },
+  queue: (name: string, up: boolean, narrow: boolean): string => {
+    if (name === "Q") return up ? "Uplink" : narrow ? "Queue" : "One queue";
+    if (up) return narrow ? `Up ${name}` : `Uplink, ${queueName(name)} queue`;
     return narrow ? name : `${queueName(name)} queue`;
   },
   empty: "empty",
@@ -153,6 +159,11 @@ export const PANORAMA = {
 
 export const TILES = {
   delay: (queue: string): string => (queue === "Q" ? "Queueing delay" : `${queueName(queue)} queueing delay`),
+  uplinkDelay: (queue: string): string =>
+    queue === "Q" ? "Uplink queueing delay" : `Uplink ${queueName(queue)} queueing delay`,
+  uplinkUsed: "Uplink used",
+  uplinkAbout: (marked: number, dropped: number, packets: number): string =>
+    `${percent(marked)} marked, ${percent(dropped)} dropped, ${digits(packets)} packets queued`,
   empty: "empty",
   mostBelow: (delay: string): string => `99 % below ${delay}`,
   used: "Link used",
@@ -169,6 +180,9 @@ export const SENTENCE = {
   queue: (name: string, delay_ms: number | undefined): string =>
     `${QUEUES[name] ?? name} ${delay_ms === undefined ? "empty" : ms(delay_ms)}`,
   used: (share: number): string => `link ${percent(share)} used`,
+  uplinkQueue: (name: string, delay_ms: number | undefined): string =>
+    `uplink ${QUEUES[name] ?? name} ${delay_ms === undefined ? "empty" : ms(delay_ms)}`,
+  uplinkUsed: (share: number): string => `uplink ${percent(share)} used`,
   whole: (parts: string[]): string => `${parts.join(", ")}.`,
   ofLane: (kind: string, sentence: string): string => `${aqmName(kind)}: ${sentence}`,
 };

@@ -28,6 +28,10 @@ it("each control sets its key", () => {
   expect(keys.discipline("pie")).toEqual({ aqm: "pie" });
   expect(keys.param("target", "15ms")).toEqual({ "aqm.target": "15ms" });
   expect(keys.param("target", "")).toEqual({ "aqm.target": null });
+  expect(keys.uplinkRate(5e6)).toEqual({ "uplink.rate": "5mbit" });
+  expect(keys.discipline("pie", "uplink.aqm")).toEqual({ "uplink.aqm": "pie" });
+  expect(keys.profile("linux", "uplink.aqm")).toEqual({ "uplink.aqm.profile": "linux" });
+  expect(keys.param("target", "", "uplink.aqm")).toEqual({ "uplink.aqm.target": null });
 });
 
 it("a field shows times in ms, and reads them with or without a unit", () => {

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { FIRST_MS, LONGEST_MS, wait } from "../../src/live/backoff";
 import { groupColours, trafficOf } from "../../src/live/colours";
 import { Lagged } from "../../src/live/lagged";
-import { filled, jitterOf, LIFE_MS, layout, place, stride } from "../../src/live/network-model";
+import { filled, jitterOf, LIFE_MS, layout, leastHeight, place, stride } from "../../src/live/network-model";
 import { frameDelay } from "../../src/live/panorama";
 import { division, PLOTS, roundUp } from "../../src/live/plots";
 import type { PacketEvent } from "../../src/live/protocol";
@@ -49,6 +49,23 @@ it("a damaged link is refused, and one that swells too", async () => {
   const letters = await encode("name = 1\n".repeat(100));
   await expect(decode(letters.slice(0, -8))).rejects.toThrow();
   await expect(decode(await encode("a".repeat(2 << 20)))).rejects.toThrow("too long");
+});
+
+it("two ways share the picture: no queue of one is on a queue of the other, or on a label", () => {
+  for (const [width, height] of [
+    [1000, leastHeight(6, 2)],
+    [300, leastHeight(2, 2)],
+  ] as const) {
+    const queues = (["upper", "lower"] as const).flatMap((part) => layout(width, height, 6, 2, part).queues);
+    queues.forEach((queue, i) => {
+      // 7 px above a queue is the foot of its label, which is 13 px high.
+      const top = queue.y - queue.height / 2 - 20;
+      const last = queues[i - 1];
+      expect(top).toBeGreaterThan(last === undefined ? 0 : last.y + last.height / 2);
+      expect(queue.y + queue.height / 2).toBeLessThan(height);
+    });
+  }
+  expect(leastHeight(2, 1)).toBe(156);
 });
 
 it("a packet leaves its server, waits its time in slow motion, and arrives", () => {
@@ -149,6 +166,57 @@ it("a sentence says what the picture shows", () => {
   expect(aboutPreset("something else")).toBe("");
 });
 
+/** Settings with an uplink whose discipline is this. */
+const withUplink = (kind: string, queues: string[]) => {
+  const [first] = settings().lanes;
+  if (first === undefined) throw new Error("no lane");
+  const uplink = {
+    link: { rate: "5mbit", rate_bps: 5e6, buffer: "100p" },
+    aqm: { kind, profile: "linux", values: {}, queues },
+  };
+  return settings({ lanes: [{ ...first, uplink }] });
+};
+
+/** A state whose uplink has these queues. */
+const climbing = (number: number) => {
+  const of = busy(number).state;
+  const link = { rate_bps: 5e6, utilization: 0.5, backlog_packets: 7, backlog_bytes: 10_000 };
+  const queue = { name: "Q", packets: 9, marked: 3, dropped: 1, delay_mean_ms: 40, delays: [] };
+  const delays: [number, number][] = [[bucket(40), 9]];
+  const lanes = of.lanes.map((one) => ({ ...one, uplink: { link, queues: [{ ...queue, delays }], packets: [] } }));
+  return moment({ ...of, lanes }, withUplink("fifo", ["Q"]));
+};
+
+it("an uplink has its own charts and its part of the sentence, and no chart without one", () => {
+  const moments = Array.from({ length: 20 }, (_, i) => climbing(i + 1));
+  expect(sentence(BUCKETS, moments, 0)).toBe(
+    "L queue 0.5 ms, C queue 15 ms, link 98 % used, uplink Queue 40 ms, uplink 50 % used.",
+  );
+  const under = withUplink("fifo", ["Q"]);
+  const fitting = (of: typeof under) => PLOTS.filter(({ fits }) => fits?.(of) !== false).map(({ name }) => name);
+  const more = fitting(under).filter((name) => !fitting(settings()).includes(name));
+  expect(more).toEqual(["uplink-delays", "uplink-signals"]);
+  const scene = {
+    theme: themeOf("light"),
+    buckets: BUCKETS,
+    moments,
+    settings: under,
+    lane: 0,
+    window_s: 5,
+    log: false,
+    each: false,
+  };
+  const draw = (wanted: string) => PLOTS.find(({ name }) => name === wanted)?.draw(scene);
+  const series = (wanted: string) => (draw(wanted)?.option.series ?? []) as { name: string; data: number[][] }[];
+  expect(series("uplink-delays").map(({ name, data }) => [name, data[0]?.[1]])).toEqual([["queue", 40]]);
+  // 3 of 9 marked; 1 of 10 dropped.
+  expect(draw("uplink-signals")?.words[0]?.text).toBe("queue: 33.3 % marked, 10 % dropped");
+  expect(series("utilization").map(({ name, data }) => [name, data[0]?.[1]])).toEqual([
+    ["used", 98],
+    ["uplink used", 50],
+  ]);
+});
+
 it("a machine that is too slow is told from one that keeps up, whatever the speed asked for", () => {
   const at = (ratio: number, speed: number, late_s: number) =>
     Array.from({ length: 60 }, (_, i) =>
@@ -182,14 +250,14 @@ it("a session that skips frames says so beside what it turns away, and only in t
 });
 
 it("every chart draws, on either axis and in either theme, and says so when it cannot", () => {
-  const moments = Array.from({ length: 100 }, (_, i) => busy(i + 1));
+  const moments = Array.from({ length: 100 }, (_, i) => climbing(i + 1));
   for (const mode of ["light", "dark"] as const) {
     for (const log of [true, false]) {
       const scene = {
         theme: themeOf(mode),
         buckets: BUCKETS,
         moments,
-        settings: settings(),
+        settings: withUplink("fifo", ["Q"]),
         lane: 0,
         window_s: 5,
         log,

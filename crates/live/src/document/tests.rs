@@ -139,6 +139,56 @@ fn a_preset_can_be_set_as_any_key() {
 }
 
 #[test]
+fn the_uplink_is_set_as_the_bottleneck_is() {
+    let rrul = bundled::find("rrul").unwrap();
+    let presets = Presets::new(&rrul.plan(&[]).unwrap(), "rrul.toml", Some("rrul")).unwrap();
+    let document = presets.open(&Opening::default()).unwrap();
+    let of =
+        |document: &Document| document.settings(1, false, 1.0).lanes[0].uplink.clone().unwrap();
+    let uplink = of(&document);
+    assert_eq!((uplink.link.rate.as_str(), uplink.link.rate_bps), ("20mbit", 20e6));
+    assert_eq!(
+        (uplink.aqm.kind.as_str(), uplink.aqm.queues.as_slice()),
+        ("dualpi2", &["L", "C"][..])
+    );
+    let settings = document.settings(1, false, 1.0);
+    assert_eq!(
+        settings.groups.iter().map(|group| group.up).collect::<Vec<_>>(),
+        [false, false, true, true]
+    );
+    assert_eq!(settings.udp.iter().map(|udp| udp.up).collect::<Vec<_>>(), [false, true]);
+    let sets = [("uplink.rate", "5mbit"), ("uplink.aqm.target", "7ms")];
+    let next = document.with(0, &set(&sets)).unwrap();
+    assert_eq!((of(&next).link.rate_bps, of(&next).aqm.values["target"].as_str()), (5e6, "7ms"));
+    // It goes on without a restart, and the bottleneck is as it was.
+    let [old, new] = [&document, &next].map(|document| document.scenarios().next().unwrap());
+    assert!(old.adaptable(new) && old.aqm == new.aqm);
+    let other = next.with(0, &set(&[("uplink.aqm", "fifo")])).unwrap();
+    assert_eq!(keys(&other), "uplink.rate=5mbit uplink.aqm=fifo");
+    // Limits of a session hold for it, and both lanes of a comparison have it.
+    for (key, value, field) in [
+        ("uplink.rate", "11gbit", "uplink.rate"),
+        ("uplink.buffer", "300000p", "uplink.buffer"),
+        ("at", "[{ time = \"1s\", uplink.rate = \"11gbit\" }]", "uplink.rate"),
+        (
+            "at",
+            "[{ time = \"1s\", uplink.aqm = { kind = \"fifo\", limit = \"300000p\" } }]",
+            "uplink.buffer",
+        ),
+    ] {
+        assert_eq!(
+            document.with(0, &set(&[(key, value)])).unwrap_err().field,
+            field,
+            "{key}={value}"
+        );
+    }
+    let two = document.comparing(Some(&set(&[("aqm", "pie")]))).unwrap();
+    assert_eq!(two.with(1, &set(&sets)).unwrap_err().field, "uplink.rate");
+    assert!(two.scenarios().all(|scenario| scenario.uplink == old.uplink));
+    assert!(live().with(0, &set(&[("uplink.aqm", "fifo")])).is_err(), "there is none");
+}
+
+#[test]
 fn viewers_choose_a_bundled_trace_and_no_rate_beside_it() {
     let text = "link.trace = \"lte-1\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
     let document = self::text(text).unwrap();

@@ -43,6 +43,18 @@ pub struct Lane {
     pub link: Link,
     /// Its discipline.
     pub aqm: Aqm,
+    /// The way up, if that has a queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uplink: Option<Uplink>,
+}
+
+/// The uplink.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Uplink {
+    /// Its link.
+    pub link: Link,
+    /// Its discipline.
+    pub aqm: Aqm,
 }
 
 /// A link.
@@ -77,6 +89,9 @@ pub struct Aqm {
 pub struct Group {
     /// Its name.
     pub name: String,
+    /// It sends through the uplink.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub up: bool,
     /// Its congestion control.
     pub cc: String,
     /// The profile that differs least.
@@ -126,6 +141,9 @@ pub struct App {
 pub struct Udp {
     /// Its name.
     pub name: String,
+    /// It sends through the uplink.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub up: bool,
     /// Its rate.
     pub rate: String,
     /// The same in bits per second.
