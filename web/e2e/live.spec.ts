@@ -248,7 +248,7 @@ test("the uplink is drawn and told, and its rate and discipline are set while it
   // 100 packets of 1514 B at 2 Mb/s are 0.6 s.
   await expect.poll(() => value(tile(page, "Uplink queueing delay"))).toBeGreaterThan(100);
   await expect(tile(page, "Uplink used")).toContainText("%");
-  // The bottleneck is as it was.
+  // The bottleneck keeps its discipline.
   await expect(tile(page, "L4S queueing delay")).toContainText("s");
   await uplink.getByLabel("Queue discipline").selectOption("pie");
   await uplink.locator("summary").click();
@@ -284,6 +284,25 @@ test("a link that follows a trace has its capacity in the chart, and no control 
   await page.setViewportSize({ width: 320, height: 640 });
   expect(await overhang(page)).toBeLessThanOrEqual(0);
   expect(said).toEqual([]);
+});
+
+test("loss and jitter of a path are set while it runs", async ({ page }) => {
+  const path = `[[path]]\nname = "far"\nloss = 0\n[[path]]\nname = "up"\ndirection = "up"\nloss = [9]\n`;
+  await run(page, SOMEBODYS.replace("7mbit", "50mbit") + path);
+  const rates = async () => (await value(tile(page, /Rate A/))) + (await value(tile(page, /Rate B/)));
+  await expect.poll(rates).toBeGreaterThan(30);
+  const far = panel(page, "Path far");
+  await slide(far.getByLabel("Loss"), "5 %");
+  // A window of 1.22 / √0.05 = 5.5 packets of 1500 B in 10 ms is 6.5 Mb/s.
+  await expect.poll(rates).toBeLessThan(25);
+  await slide(far.getByLabel("Jitter"), "up to 20 ms");
+  await slide(far.getByLabel("Loss"), "none");
+  await slide(far.getByLabel("Jitter"), "none");
+  await expect.poll(rates).toBeGreaterThan(30);
+  // Numbers of packets are no chance.
+  await expect(panel(page, "Path up")).toContainText("[9]");
+  await expect(panel(page, "Path up").getByRole("slider")).toHaveCount(1);
+  expect(await violations(page)).toEqual([]);
 });
 
 test("a session can be watched and turned together", async ({ page, browser }) => {

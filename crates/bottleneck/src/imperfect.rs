@@ -9,9 +9,10 @@
 //! On the way up a stretch before the bottleneck and one behind it are in one place, before the uplink if there is
 //! one: the former first.
 
-use l4s_model::{Direction, Scenario, Side};
-use l4s_units::Time;
+use l4s_model::{Direction, Path, PathChange, Scenario, Side};
+use l4s_units::{Duration, Time};
 
+use crate::stretch::Stretch;
 use crate::stretches::{Stretches, Traveller, Wayside};
 
 /// Where a packet is on an imperfect way. The number of a place is its position in [`Where::ALL`].
@@ -93,6 +94,13 @@ impl<D: Traveller, U: Traveller> Imperfect<D, U> {
         }
     }
 
+    /// The path in that place of the scenario becomes different.
+    pub fn change(&mut self, path: usize, change: &PathChange) {
+        self.before.change(path, change);
+        self.behind.change(path, change);
+        self.up.iter_mut().for_each(|up| up.change(path, change));
+    }
+
     /// Whether packets pass a place as they come.
     #[inline]
     pub fn is_perfect(&self, at: Where) -> bool {
@@ -132,4 +140,29 @@ impl<D: Traveller, U: Traveller> Imperfect<D, U> {
             second.enter(packet, now, wayside);
         }
     }
+}
+
+/// The longest that all imperfect stretches of a run together take, with its changes.
+///
+/// ```
+/// use l4s_bottleneck::longest_detour;
+/// use l4s_model::{Direction, Jitter, Link, Path, Scenario};
+/// use l4s_units::{Duration, Rate};
+///
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(40));
+/// let mut scenario = Scenario::new("radio", Duration::from_secs(20), link, aqm);
+/// let jitter = Jitter::uniform(Duration::from_millis(2));
+/// scenario.paths.push(Path { jitter, ..Path::new("radio", Direction::Up, vec![0]) });
+/// assert_eq!(longest_detour(&scenario), Duration::from_millis(2));
+/// ```
+pub fn longest_detour(scenario: &Scenario) -> Duration {
+    let longest = |(number, path): (usize, &Path)| {
+        let later = scenario.changes.iter().flat_map(|change| &change.paths);
+        let jitters = later.filter(|(path, _)| *path == number).filter_map(|(_, c)| c.jitter);
+        let later = jitters.map(|jitter| Path { jitter, ..path.clone() });
+        let all = later.chain([path.clone()]).map(|path| Stretch::<()>::longest(&path));
+        all.max().unwrap_or_default()
+    };
+    scenario.paths.iter().enumerate().map(longest).fold(Duration::ZERO, |all, one| all + one)
 }

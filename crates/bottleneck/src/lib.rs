@@ -35,7 +35,7 @@ pub use apps::{AppFlow, Frames, app_flows};
 pub use datagrams::Datagrams;
 pub use downloads::{Arrivals, Download, Downloads, arrivals};
 pub use hosts::host_jitter;
-pub use imperfect::{Imperfect, Where};
+pub use imperfect::{Imperfect, Where, longest_detour};
 pub use packet::{flow_hash, skb_memory};
 pub use random::{Stream, stream};
 pub use route::{Next, Route, RouteLink};

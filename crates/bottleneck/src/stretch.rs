@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use l4s_model::{Distribution, Jitter, Loss, Path};
+use l4s_model::{Distribution, Jitter, Loss, Path, PathChange};
 use l4s_units::{Duration, Ecn, Probability, Time};
 use rand_core::Rng;
 
@@ -87,48 +87,58 @@ impl Chance {
     }
 }
 
+/// Which packets are lost, and the stream of their chances.
 #[derive(Debug)]
-enum Losses {
-    Independent(Chance),
+struct Losses {
+    rng: Stream,
+    which: Which,
+}
+
+#[derive(Debug)]
+enum Which {
+    Independent(Probability),
     GilbertElliott {
         bad: bool,
         to_bad: Probability,
         to_good: Probability,
         in_bad: Probability,
         in_good: Probability,
-        rng: Stream,
     },
     /// The numbers that are left, and how many packets came.
     Packets(VecDeque<u64>, u64),
 }
 
-impl Losses {
-    fn new(loss: &Loss, rng: Stream) -> Losses {
+impl Which {
+    fn new(loss: &Loss) -> Which {
         let chance = Probability::from_f64;
         match loss {
-            Loss::Independent(loss) => Losses::Independent(Chance::new(*loss, rng)),
-            Loss::GilbertElliott { to_bad, to_good, in_bad, in_good } => Losses::GilbertElliott {
+            Loss::Independent(loss) => Which::Independent(chance(*loss)),
+            Loss::GilbertElliott { to_bad, to_good, in_bad, in_good } => Which::GilbertElliott {
                 bad: false,
                 to_bad: chance(*to_bad),
                 to_good: chance(*to_good),
                 in_bad: chance(*in_bad),
                 in_good: chance(*in_good),
-                rng,
             },
-            Loss::Packets(numbers) => Losses::Packets(numbers.iter().copied().collect(), 0),
+            Loss::Packets(numbers) => Which::Packets(numbers.iter().copied().collect(), 0),
         }
     }
+}
 
+impl Losses {
     #[inline]
     fn hits(&mut self) -> bool {
-        match self {
-            Losses::Independent(chance) => chance.hits(),
-            Losses::GilbertElliott { bad, to_bad, to_good, in_bad, in_good, rng } => {
+        let Losses { rng, which } = self;
+        match which {
+            Which::Independent(chance) => {
+                *chance != Probability::ZERO && chance.hits(rng.next_u32())
+            }
+            Which::GilbertElliott { bad, to_bad, to_good, in_bad, in_good } => {
                 let loss = if *bad { in_bad } else { in_good }.hits(rng.next_u32());
                 *bad ^= if *bad { to_good } else { to_bad }.hits(rng.next_u32());
                 loss
             }
-            Losses::Packets(numbers, came) => {
+            Which::Packets(numbers, came) => {
                 *came += 1;
                 let lost = numbers.front() == Some(came);
                 if lost {
@@ -189,7 +199,7 @@ impl<P> Stretch<P> {
     pub fn new(path: &Path, seed: u64) -> Stretch<P> {
         let rng = |what| stream(seed, &format!("path {} {what}", path.name));
         Stretch {
-            loss: Losses::new(&path.loss, rng("loss")),
+            loss: Losses { rng: rng("loss"), which: Which::new(&path.loss) },
             ecn: path.ecn,
             corrupt: Chance::new(path.corrupt, rng("corrupt")),
             duplicate: Chance::new(path.duplicate, rng("duplicate")),
@@ -200,6 +210,20 @@ impl<P> Stretch<P> {
             held: VecDeque::new(),
             first: Time::NEVER,
         }
+    }
+
+    /// Loses other packets, or delays them otherwise, from now on. Packets that are on it come out when
+    /// they would have, and its streams go on.
+    pub fn change(&mut self, change: &PathChange) {
+        if let Some(loss) = &change.loss {
+            self.loss.which = Which::new(loss);
+        }
+        let Some(jitter) = change.jitter else { return };
+        if self.jitter.jitter.reordering && !jitter.reordering {
+            // Who keeps the order keeps it behind those that did not.
+            self.last = self.held.back().map_or(self.last, |(at, _)| self.last.max(*at));
+        }
+        self.jitter.jitter = jitter;
     }
 
     /// The longest time that a packet of this path may take.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use l4s_model::{AccEcnMangling, Direction, Path, PathEvent, Scenario, Side, SourceId};
+use l4s_model::{AccEcnMangling, Direction, Path, PathChange, PathEvent, Scenario, Side, SourceId};
 use l4s_units::{Ecn, Time};
 
 use crate::stretch::{Passage, Stretch};
@@ -105,6 +105,13 @@ impl<P: Traveller> Stretches<P> {
         };
         let stops = (0..).zip(&scenario.paths).filter(here).map(stop).collect();
         Stretches { stops, through: VecDeque::new() }
+    }
+
+    /// The path in that place of the scenario becomes different, if it is here.
+    pub fn change(&mut self, path: usize, change: &PathChange) {
+        for stop in self.stops.iter_mut().filter(|stop| usize::from(stop.path) == path) {
+            stop.stretch.change(change);
+        }
     }
 
     /// Whether it has no imperfect stretch.

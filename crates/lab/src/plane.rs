@@ -683,6 +683,9 @@ impl Plane {
         for (group, rtt) in &change.rtts {
             self.lines.set_delay(*group, *rtt);
         }
+        for (path, change) in &change.paths {
+            self.imperfect.change(*path, change);
+        }
         // The new rate may have paid the debt, or the new discipline released packets.
         self.transmit(now, false, observer, deliver);
         if change.uplink_rate.is_some() || change.uplink_aqm.is_some() {

@@ -8,7 +8,7 @@ mod ability;
 
 use std::net::IpAddr;
 
-use l4s_bottleneck::{AppFlow, Download, Downloads, Stretch, app_flows, host_jitter};
+use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows, host_jitter, longest_detour};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{Buffer, FlowId, Group, Peer, QdiscOf, Scenario, Udp};
@@ -478,8 +478,7 @@ pub fn cable_of(pair: usize, end: End) -> String {
 /// rate changes.
 fn on_the_way(scenario: &Scenario, rtt: Duration) -> Bytes {
     let link = &scenario.link;
-    let rtt = scenario.paths.iter().map(Stretch::<()>::longest).fold(rtt, |rtt, more| rtt + more);
-    let flight = scenario.fastest().bytes_in(rtt).get();
+    let flight = scenario.fastest().bytes_in(rtt + longest_detour(scenario)).get();
     let buffer = match link.buffer {
         Buffer::Packets(packets) => packets.saturating_mul(MTU.into()),
         Buffer::Bytes(bytes) => bytes.get(),

@@ -778,6 +778,26 @@ fn the_uplink_changes_at_its_time_too() {
     assert!(dropped.iter().all(|at| *at == ms(200)), "{dropped:?}");
 }
 
+/// Numbers of lost packets count from the change on.
+#[test]
+fn an_imperfect_stretch_changes_at_its_time_too() {
+    use l4s_model::{Change, PathChange};
+    let ms = |n| Time::ZERO + Duration::from_millis(n);
+    let mut scenario = scenario(Rate::from_mbps(100), Config::Fifo(Default::default()));
+    scenario.paths = vec![Path::new("far", Direction::Down, vec![0])];
+    let change = PathChange { loss: Some(Loss::Packets(vec![1])), ..PathChange::default() };
+    scenario.changes = vec![Change { paths: vec![(0, change)], ..Change::at(ms(100)) }];
+    let mut bench = Bench::new(&scenario);
+    for (number, at) in [(1, 50), (2, 150), (3, 160)] {
+        let ecn = Ecn::Ect1;
+        let made = Made { pair: 0, from: End::Server, flow: 0, ecn, payload: 100, number };
+        bench.receive(0, End::Server, &made.bytes(), ms(at));
+    }
+    bench.finish(ms(200));
+    let got: Vec<_> = bench.got.iter().map(|got| number(&got.bytes)).collect();
+    assert_eq!(got, [1, 3]);
+}
+
 #[test]
 fn talk_of_the_neighbourhood_goes_nowhere() {
     let mut bench = Bench::new(&scenario(RATE, Config::default()));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use l4s_aqm::Queue;
 use l4s_measure::queues_of;
-use l4s_model::{Direction, Link, Scenario};
+use l4s_model::{Direction, Distribution, Link, Loss, Scenario};
 use l4s_scenario::{
     Budget, Faults, Files, Override, Plan, Point, Spelled, Template, covers, shell_word,
 };
@@ -259,6 +259,7 @@ impl Document {
             lanes: lanes.map(|(lane, set)| lane.settings(set)).collect(),
             groups: self.lanes.first().map_or(Vec::new(), Resolved::groups),
             udp: self.lanes.first().map_or(Vec::new(), Resolved::udp),
+            paths: self.lanes.first().map_or(Vec::new(), Resolved::paths),
         }
     }
 
@@ -468,6 +469,26 @@ impl Resolved {
                 rate_bps: udp.rate.as_bps() as f64,
                 ecn: get("ecn"),
                 packet: get("packet"),
+            }
+        });
+        shown.collect()
+    }
+
+    fn paths(&self) -> Vec<protocol::Path> {
+        let shown = self.point.scenario.paths.iter().map(|path| {
+            let get = |key: &str| self.get(&format!("path.{}", path.name), key);
+            let in_order =
+                path.jitter.distribution == Distribution::Uniform && !path.jitter.reordering;
+            protocol::Path {
+                name: path.name.clone(),
+                up: path.direction == Direction::Up,
+                loss: get("loss"),
+                loss_chance: match path.loss {
+                    Loss::Independent(chance) => Some(chance),
+                    _ => None,
+                },
+                jitter: get("jitter"),
+                jitter_ms: in_order.then(|| (path.jitter.mean * 2).as_millis_f64()),
             }
         });
         shown.collect()

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 pub use command::{Changes, Command, Opening, Request, Start};
 pub use greeting::{Bucketing, Control, Discipline, Greeting, Limits, Parameter, Preset, Span};
-pub use settings::{App, Aqm, Group, Lane, Link, Settings, Udp, Uplink, Web};
+pub use settings::{App, Aqm, Group, Lane, Link, Path, Settings, Udp, Uplink, Web};
 
 /// The version of the contract.
 pub const PROTOCOL: u32 = 1;

@@ -2,13 +2,14 @@
 
 use l4s_units::Time;
 
-use crate::{App, Change, Group, Link, Scenario, Udp, Web};
+use crate::{App, Change, Group, Link, PathChange, Scenario, Udp, Web};
 
 impl Scenario {
     /// Whether a run of this scenario may become one of `new` in mid-run: whether they differ in
     /// nothing but
     ///
     /// - rate, buffer and discipline of the link, and of the uplink if both have one;
+    /// - loss and jitter of imperfect stretches;
     /// - of groups all but their name and direction: the congestion control, ECN, round trip, size, and how many
     ///   flows there are;
     /// - the rate and size of downloads;
@@ -16,8 +17,8 @@ impl Scenario {
     /// - the rate, codepoint and packet size of UDP sources;
     /// - name, duration and warm-up, which mean nothing to a run that goes on.
     ///
-    /// The links of `[[hop]]` know their flows in advance: where there are some, only bottleneck, uplink
-    /// and round trips may change.
+    /// The links of `[[hop]]` know their flows in advance: where there are some, only bottleneck, uplink,
+    /// round trips and stretches may change.
     pub fn adaptable(&self, new: &Scenario) -> bool {
         let sizes = |s: &Scenario| [s.groups.len(), s.web.len(), s.apps.len(), s.udp.len()];
         sizes(self) == sizes(new) && self.with_changes_of(new) == *new
@@ -32,6 +33,10 @@ impl Scenario {
         if let (Some(own), Some(new)) = (&mut own.uplink, &new.uplink) {
             (own.link.rate, own.link.buffer) = (new.link.rate, new.link.buffer);
             own.aqm = new.aqm.clone();
+        }
+        for (own, new) in own.paths.iter_mut().zip(&new.paths) {
+            own.loss.clone_from(&new.loss);
+            own.jitter = new.jitter;
         }
         for (own, new) in own.groups.iter_mut().zip(&new.groups) {
             own.rtt = new.rtt;
@@ -81,6 +86,11 @@ impl Change {
     pub fn between(old: &Scenario, new: &Scenario, time: Time) -> Change {
         let uplinks = old.uplink.as_ref().zip(new.uplink.as_ref());
         let pairs = old.groups.iter().zip(&new.groups).enumerate();
+        let stretches = old.paths.iter().zip(&new.paths).enumerate().map(|(number, (old, new))| {
+            let loss = (new.loss != old.loss).then(|| new.loss.clone());
+            let jitter = (new.jitter != old.jitter).then_some(new.jitter);
+            (number, PathChange { loss, jitter })
+        });
         let moved = pairs.filter(|(_, (old, new))| old.rtt != new.rtt);
         Change {
             time,
@@ -91,6 +101,7 @@ impl Change {
             uplink_rate: uplinks
                 .and_then(|(old, new)| (new.link.rate != old.link.rate).then_some(new.link.rate)),
             rtts: moved.map(|(number, (_, new))| (number, new.rtt)).collect(),
+            paths: stretches.filter(|(_, change)| *change != PathChange::default()).collect(),
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Changes of the bottleneck, the uplink and paths during a run.
+//! Changes of the bottleneck, the uplink, round trips and imperfect stretches during a run.
 
 use l4s_units::{Duration, Rate, Time};
 use serde::{Deserialize, Serialize};
+
+use crate::{Jitter, Loss};
 
 /// A change of the scenario at an instant, for the rest of the run. [`Course`](crate::Course) gives the values over time.
 ///
@@ -38,6 +40,30 @@ pub struct Change {
     pub uplink_rate: Option<Rate>,
     /// The base round trip of some groups, by their place among the groups: a re-route.
     pub rtts: Vec<(usize, Duration)>,
+    /// Loss and jitter of some imperfect stretches, by their place among these.
+    #[serde(default)]
+    pub paths: Vec<(usize, PathChange)>,
+}
+
+/// Another loss or jitter of an imperfect stretch from an instant on. Its random streams go on; packets that are on it
+/// come out when they would have.
+///
+/// ```
+/// use l4s_model::{Change, Loss, PathChange};
+/// use l4s_units::{Duration, Time};
+///
+/// // After 12 s the first stretch loses 1 % of the packets, with the jitter that it has.
+/// let worse = PathChange { loss: Some(Loss::Independent(0.01)), ..PathChange::default() };
+/// let at = Time::ZERO + Duration::from_secs(12);
+/// let change = Change { paths: vec![(0, worse)], ..Change::at(at) };
+/// assert_eq!(change.paths[0].1.jitter, None);
+/// ```
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PathChange {
+    /// Which packets it loses; numbers count from the change on.
+    pub loss: Option<Loss>,
+    /// Its random delay.
+    pub jitter: Option<Jitter>,
 }
 
 impl Change {
@@ -50,6 +76,7 @@ impl Change {
             uplink_aqm: None,
             uplink_rate: None,
             rtts: Vec::new(),
+            paths: Vec::new(),
         }
     }
 }

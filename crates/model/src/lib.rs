@@ -21,7 +21,7 @@ mod scenario;
 mod traffic;
 mod uplink;
 
-pub use change::Change;
+pub use change::{Change, PathChange};
 pub use course::Course;
 pub use group::{
     AccEcn, DEFAULT_MSS, EcnMode, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER, MOST_MSS, Peer,

@@ -1,6 +1,6 @@
 //! The changes to which a live run can switch.
 
-use l4s_model::{Change, Scenario};
+use l4s_model::{Change, Loss, Scenario};
 use l4s_scenario::Plan;
 use l4s_units::Time;
 
@@ -65,6 +65,21 @@ fn an_uplink_changes_as_the_bottleneck_and_cannot_come_or_go() {
     let (old, new) = (with(uplink, ""), with(uplink, "uplink.rate=10mbit"));
     let change = Change::between(&old, &new, Time::ZERO);
     assert_eq!(change, Change { uplink_rate: Some(new.fastest_up()), ..Change::at(Time::ZERO) });
+}
+
+#[test]
+fn stretches_change_their_loss_and_jitter() {
+    let path = "[[path]]\nname = \"far\"\nloss = 0.01\n[[hop]]\nname = \"H\"\nrate = \"100mbit\"\n";
+    let (old, new) = (with(path, ""), with(path, "path.far.loss=0.1 path.far.jitter=2ms"));
+    assert!(old.adaptable(&new));
+    let [(0, change)] = &Change::between(&old, &new, Time::ZERO).paths[..] else { panic!("one") };
+    assert_eq!(change.loss, Some(Loss::Independent(0.1)));
+    assert_eq!(change.jitter, Some(new.paths[0].jitter));
+    assert!(Change::between(&new, &new, Time::ZERO).paths.is_empty());
+    for set in ["path.far.corrupt=0.1", "path.far.place=before", "path.far.name=near"] {
+        assert!(!old.adaptable(&with(path, set)), "{set}");
+    }
+    assert!(!with("", "").adaptable(&with("[[path]]\nname = \"far\"\nloss = 0\n", "")));
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) use group::{GROUP, GroupDraft, Start};
 pub(crate) use hop::{HOP, HopDraft};
 pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, LinkDraft, set_limit};
-pub(crate) use path::{PATH, PathDraft};
+pub(crate) use path::{PATH, PathDraft, jitter_item, loss_item};
 pub(crate) use program::{PROGRAM, ProgramDraft};
 pub(crate) use udp::UDP;
 pub(crate) use uplink::uplink_fields;
@@ -202,7 +202,14 @@ pub(crate) fn scenario(
     let web_is_right = gathered.count() == before_web;
     let hops = hop::hops(root, &groups, &udp, &web, &names, gathered);
     let paths = path::paths(root, &groups, &udp, &names, gathered);
-    let changes = at::changes(root, end, link.as_ref(), uplink.as_ref(), &udp, &names, gathered);
+    let parts = at::Parts {
+        link: link.as_ref(),
+        uplink: uplink.as_ref(),
+        paths: &paths,
+        udp: &udp,
+        names: &names,
+    };
+    let changes = at::changes(root, end, &parts, gathered);
     if let Some((_, limit)) = &aqm {
         let table = root.get("aqm").and_then(Node::table);
         link::limit_for_a_packet(table, "aqm", *limit, udp.iter().map(|(udp, _)| udp), gathered);
@@ -373,6 +380,9 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
         );
         let groups = source_names(root, "group").into_iter();
         keys.extend(groups.map(|name| format!("at.{at}.group.{name}.rtt")));
+        for name in source_names(root, "path") {
+            keys.extend(["loss", "jitter"].map(|key| format!("at.{at}.path.{name}.{key}")));
+        }
     }
     keys
 }

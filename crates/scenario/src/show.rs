@@ -9,8 +9,8 @@ use l4s_units::{Duration, Time};
 use crate::field::Field;
 use crate::schema::{
     APP, ASSERT, AppDraft, AssertDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK,
-    LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WebDraft, set_limit,
-    uplink_fields,
+    LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WebDraft, jitter_item,
+    loss_item, set_limit, uplink_fields,
 };
 use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
@@ -160,6 +160,15 @@ impl Shown {
         }
         if let Some(rate) = change.uplink_rate {
             self.line(&["uplink", "rate"], 11, text(rate), "the rate of the uplink");
+        }
+        for (path, change) in &change.paths {
+            let name = &scenario.paths[*path].name;
+            if let Some(loss) = &change.loss {
+                self.line(&["path", name, "loss"], 0, loss_item(loss), "which packets it loses");
+            }
+            if let Some(jitter) = &change.jitter {
+                self.line(&["path", name, "jitter"], 0, jitter_item(jitter), "its random delay");
+            }
         }
         if let Some(config) = &change.aqm {
             self.inner("aqm");

@@ -493,8 +493,8 @@ refuses_more! {
         "s.toml:10:8: `at.time`: found \"0s\", expected a time such as \"10ms\", from 1ns to \
          86400s";
     a_change_of_nothing: "[[at]]\ntime = \"10s\"",
-        "s.toml:9:1: `at`: nothing changes; add `aqm`, `link.rate`, `uplink.rate`, `uplink.aqm` \
-         or `group.NAME.rtt`";
+        "s.toml:9:1: `at`: nothing changes; add `aqm`, `link.rate`, `uplink.rate`, `uplink.aqm`, \
+         `group.NAME.rtt`, `path.NAME.loss` or `path.NAME.jitter`";
     a_change_of_what_cannot: "[[at]]\ntime = \"10s\"\nlink.buffer = \"10p\"",
         "s.toml:11:6: `at.link.buffer` cannot change in mid-run, expected `rate`";
     a_change_of_an_uplink_that_is_not: "[[at]]\ntime = \"10s\"\nuplink.rate = \"10mbit\"",
@@ -510,10 +510,23 @@ refuses_more! {
         "[uplink]\nrate = \"1mbit\"\n[[at]]\ntime = \"10s\"\nuplink.aqm = \"codl\"",
         "s.toml:13:14: `at.uplink.aqm`: found \"codl\", expected one of {kinds}; \
          did you mean \"codel\"?";
+    a_change_of_no_path: "[[at]]\ntime = \"10s\"\npath.far.loss = 0.1",
+        "s.toml:11:6: `at.path.far`: there is no `[[path]]` `far`";
+    a_change_of_an_unknown_path:
+        "[[path]]\nname = \"far\"\nloss = 0\n[[at]]\ntime = \"10s\"\npath.fra.loss = 0.1",
+        "s.toml:14:6: `at.path.fra`: there is no `[[path]]` `fra`, expected `far`; \
+         did you mean `far`?";
+    a_change_of_what_cannot_on_a_path:
+        "[[path]]\nname = \"far\"\nloss = 0\n[[at]]\ntime = \"10s\"\npath.far.corrupt = 0.1",
+        "s.toml:14:10: `at.path.far.corrupt` cannot change in mid-run, expected `loss` or `jitter`";
+    a_change_to_a_loss_that_is_none:
+        "[[path]]\nname = \"far\"\nloss = 0\n[[at]]\ntime = \"10s\"\npath.far.jitter = \"3s\"",
+        "s.toml:14:19: `at.path.far.jitter`: found \"3s\", expected a time from 0s to 2s, such as \
+         \"2ms\", or { mean = \"1ms\", distribution = \"exponential\" }";
     a_change_of_an_unknown_key: "[[at]]\ntime = \"10s\"\nlink.rat = \"10mbit\"",
         "s.toml:11:6: `at.link.rat`: unknown key, expected `rate`; did you mean `rate`?";
     a_change_of_an_unknown_table: "[[at]]\ntime = \"10s\"\nlnik.rate = \"10mbit\"",
-        "s.toml:11:1: `at.lnik`: unknown key, expected `time`, `aqm`, `link`, `uplink` or `group`; \
+        "s.toml:11:1: `at.lnik`: unknown key, expected `time`, `aqm`, `link`, `uplink`, `group` or `path`; \
          did you mean `link`?";
     a_change_to_no_rate: "[[at]]\ntime = \"10s\"\nlink.rate = \"0bit\"",
         "s.toml:11:13: `at.link.rate`: found \"0bit\", expected a rate such as \"40mbit\", from \

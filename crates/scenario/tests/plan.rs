@@ -2,7 +2,7 @@
 
 use l4s_model::{
     AccEcnMangling, App, Buffer, Change, Direction, Distribution, EcnMangling, EcnMode, Hold,
-    Jitter, Loss, Path, Per, Reorder, Side, Sizes, Web,
+    Jitter, Loss, Path, PathChange, Per, Reorder, Side, Sizes, Web,
 };
 use l4s_scenario::{Plan, bundled, show};
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
@@ -420,6 +420,19 @@ fn the_uplink_changes_as_the_bottleneck_does() {
     let kinds: Vec<_> = scenario.uplink_aqms().map(|aqm| aqm.kind()).collect();
     assert_eq!(kinds, ["dualpi2", "pie", "codel"]);
     assert_eq!(scenario.aqms().count(), 1);
+}
+
+#[test]
+fn paths_change_by_their_name() {
+    let text = "[[path]]\nname = \"far\"\nloss = 0\n[[path]]\nname = \"up\"\ndirection = \"up\"\nloss = 0\n\
+                [[at]]\ntime = \"9s\"\npath.up.loss = [3]\npath.\"*\" = { loss = 0.1, jitter = \"2ms\" }\n";
+    let set = ["at.1.path.far.loss={ to_bad = 0.1, to_good = 0.5 }"];
+    let change = &plan(text, &set).points[0].scenario.changes[0];
+    let jitter = Some(Jitter::uniform(Duration::from_millis(2)));
+    let bursts = Loss::GilbertElliott { to_bad: 0.1, to_good: 0.5, in_bad: 1.0, in_good: 0.0 };
+    let far = PathChange { loss: Some(bursts), jitter };
+    let up = PathChange { loss: Some(Loss::Packets(vec![3])), jitter };
+    assert_eq!(change.paths, [(0, far), (1, up)]);
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use core::fmt;
 
 use l4s_aqm::{Limit, MTU};
-use l4s_bottleneck::{Frames, RouteLink, Stretch, skb_memory};
+use l4s_bottleneck::{Frames, RouteLink, longest_detour, skb_memory};
 use l4s_model::{App, Group, Path, Scenario, Sizes, Udp, Web};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
@@ -309,8 +309,7 @@ impl Traffic {
         let connections = flows as u64 + downloads;
         let bursts = scenario.hops.iter().map(|hop| hop.link.burst).chain([scenario.link.burst]);
         let bursts = bursts.map(Bytes::get).fold(0, u64::saturating_add) / full;
-        let imperfect =
-            paths.iter().map(Stretch::<Packet>::longest).fold(Duration::ZERO, |a, b| a + b);
+        let imperfect = longest_detour(scenario);
         let duplicate = |copies: u64, path: &Path| match path.duplicate > 0.0 {
             true => copies.saturating_mul(2),
             false => copies,

@@ -507,6 +507,9 @@ impl<O: Observer<Packet>> Engine<O> {
         for (group, rtt) in &change.rtts {
             self.lines[*group].route(*rtt);
         }
+        for (path, change) in &change.paths {
+            self.imperfect.change(*path, change);
+        }
         self.transmit(now);
         if change.uplink_rate.is_some() || change.uplink_aqm.is_some() {
             self.change_uplink(change, successor, now);

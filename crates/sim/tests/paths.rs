@@ -292,3 +292,85 @@ proptest! {
         prop_assert_eq!(Ledger::of(&scenario), found);
     }
 }
+
+/// Packets that came to the path and were lost there, and the spread of times between arrivals at it and at the
+/// host, by second.
+#[derive(Default)]
+struct Losses {
+    came: Vec<u64>,
+    lost: Vec<u64>,
+}
+
+impl Observer<Packet> for Losses {
+    fn at_path(&mut self, _: u16, _: SourceId, what: PathEvent, now: Time) {
+        let counts = match what {
+            PathEvent::Arrived => &mut self.came,
+            PathEvent::Lost => &mut self.lost,
+            _ => return,
+        };
+        let second = now.as_secs_f64() as usize;
+        counts.resize(counts.len().max(second + 1), 0);
+        counts[second] += 1;
+    }
+}
+
+/// 10,000 datagrams a second: the deviation of the losses is below 50.
+#[test]
+fn a_change_of_loss_takes_effect_at_its_time() {
+    let text = "duration = \"6s\"\nwarmup = \"0s\"\nlink.rate = \"100mbit\"\n\
+                [[udp]]\nname = \"U\"\nrate = \"8mbit\"\npacket = \"100b\"\n\
+                [[path]]\nname = \"P\"\nloss = 0\n\
+                [[at]]\ntime = \"2s\"\npath.P.loss = 0.1\n\
+                [[at]]\ntime = \"3s\"\npath.P.loss = [1, 2, 4]\n\
+                [[at]]\ntime = \"4s\"\npath.P.loss = { to_bad = 0.5, to_good = 0.5 }\n\
+                [[at]]\ntime = \"5s\"\npath.P.loss = 0\n";
+    let scenario = scenario(text, &[]);
+    let mut seen = Losses::default();
+    l4s_sim::run(&scenario, &mut seen);
+    assert!(seen.came.iter().all(|came| (9_990..=10_010).contains(came)), "{:?}", seen.came);
+    for (second, expected) in [0.0, 0.0, 1000.0, 3.0, 5000.0, 0.0].into_iter().enumerate() {
+        let lost = seen.lost.get(second).copied().unwrap_or(0) as f64;
+        let most = if expected > 10.0 { 250.0 } else { 0.0 };
+        assert!((lost - expected).abs() <= most, "second {second}: {lost}, not {expected}");
+    }
+}
+
+/// The mean round trip grows by the mean of the jitter, 10 ms of uniform up to 20.
+#[test]
+fn a_change_of_jitter_takes_effect_at_its_time() {
+    let text = "duration = \"20s\"\nwarmup = \"0s\"\nlink.rate = \"10mbit\"\naqm = \"fifo\"\n\
+                [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"50ms\"\nrcvbuf = \"16kb\"\n\
+                [[path]]\nname = \"P\"\njitter = \"0s\"\n";
+    let rtt = |text: &str| {
+        let found = summary_of(&scenario(text, &["warmup=10s"]));
+        found.groups[0].rtt_ms.unwrap()
+    };
+    let before = rtt(text);
+    let later = rtt(&format!("{text}[[at]]\ntime = \"10s\"\npath.P.jitter = \"20ms\"\n"));
+    // In order a packet waits for the longest before it, so that more than the mean is added.
+    assert!((10.0..21.0).contains(&(later - before)), "{before} and {later} ms");
+    let none = format!(
+        "{text}[[at]]\ntime = \"1s\"\npath.P.jitter = \"20ms\"\n\
+                        [[at]]\ntime = \"9s\"\npath.P.jitter = \"0s\"\n"
+    );
+    assert!((rtt(&none) - before).abs() < 0.2, "{} and {before} ms", rtt(&none));
+}
+
+/// A live change is that of an `[[at]]`, and the same commands at the same times give the same run.
+#[test]
+fn a_path_that_is_changed_from_outside_is_that_of_an_at() {
+    let base = with("loss = 0.001\njitter = \"1ms\"\n");
+    let at = "[[at]]\ntime = \"5s\"\npath.P.loss = 0.02\npath.P.jitter = \"3ms\"\n";
+    let (first, second) =
+        (scenario(&base, &[]), scenario(&base, &["path.P.loss=0.02", "path.P.jitter=3ms"]));
+    let turned = || {
+        let mut run = l4s_sim::Simulation::new(&first, Ledger::default());
+        run.advance(Time::ZERO + Duration::from_secs(5));
+        assert!(run.adapt(&second));
+        run.advance(Time::ZERO + Duration::from_secs(10));
+        run.finish().1
+    };
+    assert_eq!(turned(), turned());
+    assert_eq!(turned(), Ledger::of(&scenario(&format!("{base}{at}"), &[])));
+    assert_ne!(turned(), Ledger::of(&first));
+}

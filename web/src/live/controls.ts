@@ -4,7 +4,7 @@ import { el } from "../page/dom";
 import { themeOf } from "../theme";
 import { CONTROLS } from "../words/live";
 import { aqmName, ccName } from "../words/names";
-import { ms, rate } from "../words/numbers";
+import { ms, percent, rate } from "../words/numbers";
 import { groupColours } from "./colours";
 import { type Control, choice, Field, freshId, label, ROW, type Send, select, slider, tick } from "./field";
 import * as keys from "./keys";
@@ -16,6 +16,7 @@ import type {
   LaneSettings,
   LinkSettings,
   Param,
+  PathSettings,
   Settings,
   StationSettings,
   UdpSettings,
@@ -30,6 +31,9 @@ const MOST_BPS = 1e9;
 const FLOWS = Array.from({ length: 11 }, (_, i) => i);
 const RTTS_MS = steps(1, 200);
 const WEB_PER_S = [10, 100];
+/** Chances of loss, and jitter in ms. */
+const LOSSES = steps(1e-4, 0.2, true);
+const JITTERS_MS = steps(0.1, 50, true);
 const ECN = ["not-ect", "ect0", "ect1", "ce"];
 
 const empty: LaneSettings = {
@@ -60,6 +64,11 @@ export class Controls {
       settings.lanes[0]?.uplink?.aqm.kind,
       settings.groups.map(({ name, up, web, app }) => [name, up, web !== undefined, app !== undefined]),
       settings.udp.map(({ name }) => name),
+      settings.paths?.map(({ name, loss_chance, jitter_ms }) => [
+        name,
+        loss_chance !== undefined,
+        jitter_ms !== undefined,
+      ]),
       settings.lanes.map(({ aqm }) => aqm.kind),
       greeting.limits.rate_bps,
     ]);
@@ -100,6 +109,7 @@ export class Controls {
       ...(settings.lanes[0]?.uplink === undefined ? [] : [this.uplink()]),
       ...settings.groups.map((group, i) => this.client(group, i)),
       ...settings.udp.map((udp, i) => this.udp(udp, i)),
+      ...(settings.paths ?? []).map((path, i) => this.path(path, i)),
     );
     for (const details of this.root.querySelectorAll("details")) details.open = opened.has(details.id);
     if (focused !== undefined && focused !== null)
@@ -215,6 +225,39 @@ export class Controls {
       ],
       true,
     );
+  }
+
+  /** Loss and jitter; what is more than a chance or a time is shown as it is. */
+  private path(built: PathSettings, i: number): HTMLElement {
+    const now = (): PathSettings => this.now.paths?.[i] ?? built;
+    const { name } = built;
+    return panel(CONTROLS.path(name), [
+      el("p", { class: "about" }, [CONTROLS.aboutPath(built.up === true)]),
+      ...this.add(
+        built.loss_chance === undefined
+          ? label(CONTROLS.loss, () => now().loss)
+          : slider(
+              CONTROLS.loss,
+              LOSSES,
+              nearest,
+              () => now().loss_chance ?? 0,
+              (chance) => (chance === 0 ? CONTROLS.none : percent(chance)),
+              (chance) => keys.loss(name, chance),
+              this.send,
+            ),
+        built.jitter_ms === undefined
+          ? label(CONTROLS.jitter, () => now().jitter)
+          : slider(
+              CONTROLS.jitter,
+              JITTERS_MS,
+              nearest,
+              () => now().jitter_ms ?? 0,
+              (most) => (most === 0 ? CONTROLS.none : CONTROLS.upTo(most)),
+              (most) => keys.jitter(name, most),
+              this.send,
+            ),
+      ),
+    ]);
   }
 
   private discipline(lane: number): HTMLElement {

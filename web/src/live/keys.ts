@@ -38,6 +38,8 @@ export const web = (group: string, rate: number): Keys => ({ [`web.${group}.rate
 export const app = (group: string, bps: number): Keys => ({ [`app.${group}.rate`]: rateText(bps) });
 export const udpRate = (name: string, bps: number): Keys => ({ [`udp.${name}.rate`]: rateText(bps) });
 export const udpEcn = (name: string, ecn: string): Keys => ({ [`udp.${name}.ecn`]: ecn });
+export const loss = (path: string, chance: number): Keys => ({ [`path.${path}.loss`]: plain(chance) });
+export const jitter = (path: string, ms: number): Keys => ({ [`path.${path}.jitter`]: timeText(ms) });
 /** Another discipline: with its own defaults, without settings of the last one. */
 export const discipline = (kind: string, at: Place = "aqm"): Keys => ({ [at]: kind });
 export const profile = (name: string, at: Place = "aqm"): Keys => ({ [`${at}.profile`]: name });

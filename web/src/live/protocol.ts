@@ -109,6 +109,18 @@ export interface UdpSettings {
   packet: string;
 }
 
+/** An imperfect stretch of the way. */
+export interface PathSettings {
+  name: string;
+  up?: boolean;
+  /** As text; and the chance, where each packet is lost independently. */
+  loss: string;
+  loss_chance?: number;
+  /** As text; and the longest, where it is uniform and keeps the order. */
+  jitter: string;
+  jitter_ms?: number;
+}
+
 export interface Settings {
   type: "settings";
   number: number;
@@ -122,6 +134,8 @@ export interface Settings {
   lanes: LaneSettings[];
   groups: GroupSettings[];
   udp: UdpSettings[];
+  /** Absent where there are none. */
+  paths?: PathSettings[];
 }
 
 export interface QueueState {

@@ -28,6 +28,9 @@ it("each control sets its key", () => {
   expect(keys.discipline("pie")).toEqual({ aqm: "pie" });
   expect(keys.param("target", "15ms")).toEqual({ "aqm.target": "15ms" });
   expect(keys.param("target", "")).toEqual({ "aqm.target": null });
+  expect(keys.loss("far", 0.0001)).toEqual({ "path.far.loss": "0.0001" });
+  expect(keys.loss("far", 0)).toEqual({ "path.far.loss": "0" });
+  expect(keys.jitter("far", 0.5)).toEqual({ "path.far.jitter": "500us" });
   expect(keys.uplinkRate(5e6)).toEqual({ "uplink.rate": "5mbit" });
   expect(keys.discipline("pie", "uplink.aqm")).toEqual({ "uplink.aqm": "pie" });
   expect(keys.profile("linux", "uplink.aqm")).toEqual({ "uplink.aqm.profile": "linux" });

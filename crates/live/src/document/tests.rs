@@ -160,7 +160,7 @@ fn the_uplink_is_set_as_the_bottleneck_is() {
     let sets = [("uplink.rate", "5mbit"), ("uplink.aqm.target", "7ms")];
     let next = document.with(0, &set(&sets)).unwrap();
     assert_eq!((of(&next).link.rate_bps, of(&next).aqm.values["target"].as_str()), (5e6, "7ms"));
-    // It goes on without a restart, and the bottleneck is as it was.
+    // It goes on without a restart, and the bottleneck stays the same.
     let [old, new] = [&document, &next].map(|document| document.scenarios().next().unwrap());
     assert!(old.adaptable(new) && old.aqm == new.aqm);
     let other = next.with(0, &set(&[("uplink.aqm", "fifo")])).unwrap();
@@ -186,6 +186,29 @@ fn the_uplink_is_set_as_the_bottleneck_is() {
     assert_eq!(two.with(1, &set(&sets)).unwrap_err().field, "uplink.rate");
     assert!(two.scenarios().all(|scenario| scenario.uplink == old.uplink));
     assert!(live().with(0, &set(&[("uplink.aqm", "fifo")])).is_err(), "there is none");
+}
+
+#[test]
+fn paths_are_set_by_their_name() {
+    let imperfect = bundled::find("imperfect-path").unwrap();
+    let plan = imperfect.plan(&[]).unwrap();
+    let presets = Presets::new(&plan, "imperfect-path.toml", Some("imperfect-path")).unwrap();
+    let document = presets.open(&Opening::default()).unwrap();
+    let sets = [("path.far.loss", "0.01"), ("path.up.jitter", "2ms")];
+    let next = document.with(0, &set(&sets)).unwrap();
+    let [far, up] = &next.settings(1, false, 1.0).paths[..] else { panic!("two paths") };
+    assert_eq!(
+        (far.loss.as_str(), far.loss_chance, far.jitter_ms),
+        ("0.01", Some(0.01), Some(0.0))
+    );
+    assert_eq!((up.up, up.jitter.as_str(), up.jitter_ms), (true, "2ms", Some(2.0)));
+    let [old, new] = [&document, &next].map(|document| document.scenarios().next().unwrap());
+    assert!(old.adaptable(new));
+    let bursts =
+        next.with(0, &set(&[("path.far.loss", "{ to_bad = 0.1, to_good = 0.5 }")])).unwrap();
+    assert_eq!(bursts.settings(1, false, 1.0).paths[0].loss_chance, None);
+    assert_eq!(next.with(0, &set(&[("path.far.loss", "1.5")])).unwrap_err().field, "path.far.loss");
+    assert!(live().settings(1, false, 1.0).paths.is_empty());
 }
 
 #[test]

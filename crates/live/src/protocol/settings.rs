@@ -32,6 +32,9 @@ pub struct Settings {
     pub groups: Vec<Group>,
     /// The UDP sources.
     pub udp: Vec<Udp>,
+    /// The imperfect stretches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<Path>,
 }
 
 /// A lane.
@@ -152,4 +155,24 @@ pub struct Udp {
     pub ecn: String,
     /// The IP length of a packet.
     pub packet: String,
+}
+
+/// An imperfect stretch of the way.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Path {
+    /// Its name.
+    pub name: String,
+    /// It is on the way up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub up: bool,
+    /// Which packets it loses.
+    pub loss: String,
+    /// The same as a chance, where each is lost independently.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_chance: Option<f64>,
+    /// Its random delay.
+    pub jitter: String,
+    /// The longest in milliseconds, where it is uniform and keeps the order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_ms: Option<f64>,
 }

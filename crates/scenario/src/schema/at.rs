@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use l4s_model::{Buffer, Change, Direction, Link, Udp, Uplink};
+use l4s_model::{Buffer, Change, Direction, Link, Path, PathChange, Udp, Uplink};
 use l4s_units::{Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
 use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline, limit_for_a_packet};
-use super::{GROUP, Names, tables};
-use crate::fault::{Gathered, Place, listed};
+use super::path::{jitter, loss};
+use super::{GROUP, Names, PATH, source_names, tables};
+use crate::fault::{Gathered, Place, did_you_mean, listed};
 use crate::field::{Field, LONGEST, Refusal, duration, quantity, unknown_key};
 use crate::settings;
-use crate::tree::{Entry, Table};
+use crate::tree::{Entry, Node, Table};
 
 /// The keys of an `[[at]]`.
-const KEYS: &[&str] = &["time", "aqm", "link", "uplink", "group"];
+const KEYS: &[&str] = &["time", "aqm", "link", "uplink", "group", "path"];
 
 /// The most changes in one run, where each group whose round trip changes is one. A text has room for
 /// some 200,000 `[[at]]`.
@@ -29,6 +30,9 @@ enum What {
     UplinkRate,
     /// Of the group in that place.
     Rtt(usize),
+    /// Of the path in that place.
+    Loss(usize),
+    Jitter(usize),
 }
 
 impl What {
@@ -39,6 +43,8 @@ impl What {
             What::UplinkAqm => "`uplink.aqm`",
             What::UplinkRate => "`uplink.rate`",
             What::Rtt(_) => "the `rtt` of a group",
+            What::Loss(_) => "the `loss` of a path",
+            What::Jitter(_) => "the `jitter` of a path",
         }
     }
 
@@ -49,20 +55,31 @@ impl What {
         let rtts = change.rtts.iter().map(|(group, _)| What::Rtt(*group));
         let up = change.uplink_aqm.iter().map(|_| What::UplinkAqm);
         let up = up.chain(change.uplink_rate.iter().map(|_| What::UplinkRate));
-        aqm.chain(rate).chain(up).chain(rtts)
+        let paths = change.paths.iter().flat_map(|(path, change)| {
+            let loss = change.loss.iter().map(|_| What::Loss(*path));
+            loss.chain(change.jitter.iter().map(|_| What::Jitter(*path)))
+        });
+        aqm.chain(rate).chain(up).chain(rtts).chain(paths)
     }
+}
+
+/// The parts of a scenario that changes are of, as far as they are right.
+pub(super) struct Parts<'a> {
+    pub link: Option<&'a Link>,
+    pub uplink: Option<&'a Uplink>,
+    pub paths: &'a [Path],
+    pub udp: &'a [(Udp, &'a Table)],
+    pub names: &'a Names<'a>,
 }
 
 /// Every `[[at]]`, in order of time, in any order in the file.
 pub(super) fn changes(
     root: &Table,
     end: Duration,
-    link: Option<&Link>,
-    uplink: Option<&Uplink>,
-    udp: &[(Udp, &Table)],
-    names: &Names<'_>,
+    parts: &Parts<'_>,
     gathered: &mut Gathered,
 ) -> Vec<Change> {
+    let Parts { link, uplink, paths, udp, names } = *parts;
     let mut all: Vec<Change> = Vec::new();
     let (mut known, mut count) = (HashSet::new(), 0);
     for (node, table) in tables(root, "at", gathered) {
@@ -85,15 +102,21 @@ pub(super) fn changes(
             None => (None, None),
         };
         let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, names, gathered));
+        let stretches = table.entry("path");
+        let stretches =
+            stretches.map_or(Vec::new(), |entry| stretches_of(entry, root, paths, gathered));
         if gathered.count() > before {
             continue;
         }
         let Some(time) = time else { continue };
-        // Without a group that is wrong in itself, and was complained of.
-        let all_groups = names.groups.len() == names.sound;
-        let change = Change { time, aqm: own, rate, uplink_aqm, uplink_rate, rtts };
-        if What::of(&change).next().is_none() && all_groups {
-            let help = "add `aqm`, `link.rate`, `uplink.rate`, `uplink.aqm` or `group.NAME.rtt`";
+        // Without a group or path that is wrong in itself, and was complained of.
+        let all_are_right = names.groups.len() == names.sound
+            && paths.len() == root.get("path").and_then(Node::list).map_or(0, <[Node]>::len);
+        let change =
+            Change { time, aqm: own, rate, uplink_aqm, uplink_rate, rtts, paths: stretches };
+        if What::of(&change).next().is_none() && all_are_right {
+            let help = "add `aqm`, `link.rate`, `uplink.rate`, `uplink.aqm`, `group.NAME.rtt`, \
+                        `path.NAME.loss` or `path.NAME.jitter`";
             let help = help.to_owned();
             gathered.add(&node.place, "`at`: nothing changes", Some(help));
             continue;
@@ -238,6 +261,59 @@ fn rtts(entry: &Entry, names: &Names<'_>, gathered: &mut Gathered) -> Vec<(usize
         rtts.entry(group).or_insert_with(|| of_all.unwrap_or_default());
     }
     rtts.into_iter().collect()
+}
+
+/// Loss and jitter of paths.
+fn stretches_of(
+    entry: &Entry,
+    root: &Table,
+    paths: &[Path],
+    gathered: &mut Gathered,
+) -> Vec<(usize, PathChange)> {
+    let Some(table) = inner(entry, "at.path", "NAME.loss", gathered) else { return Vec::new() };
+    let written = source_names(root, "path");
+    let mut changes: BTreeMap<usize, PathChange> = BTreeMap::new();
+    // A name says more than `*`, whichever comes first.
+    let (all, named): (Vec<_>, Vec<_>) = table.entries.iter().partition(|entry| entry.key == "*");
+    for entry in all.into_iter().chain(named) {
+        let name = entry.key.as_str();
+        let path = format!("at.path.{name}");
+        if written.is_empty() || (name != "*" && !written.contains(&name)) {
+            let among = match &written[..] {
+                [] => String::new(),
+                names => format!(", expected {}", listed(names)),
+            };
+            let message = format!("`{path}`: there is no `[[path]]` `{name}`{among}");
+            gathered.add(&entry.place, message, did_you_mean(name, written.iter().copied()));
+            continue;
+        }
+        let Some(table) = inner(entry, &path, "loss", gathered) else { continue };
+        only(table, &path, &["loss", "jitter"], PATH, gathered);
+        let loss = read_key(table, &path, "loss", loss, gathered);
+        let jitter = read_key(table, &path, "jitter", jitter, gathered);
+        if loss.is_none() && jitter.is_none() {
+            continue;
+        }
+        let places = paths.iter().enumerate().filter(|(_, path)| name == "*" || path.name == name);
+        for (place, _) in places {
+            let change = changes.entry(place).or_default();
+            change.loss = loss.clone().or(change.loss.take());
+            change.jitter = jitter.or(change.jitter);
+        }
+    }
+    changes.into_iter().collect()
+}
+
+/// The value of a key, if the table has it and it is one.
+fn read_key<T>(
+    table: &Table,
+    path: &str,
+    key: &str,
+    read: impl Fn(&Node) -> Result<T, Refusal>,
+    gathered: &mut Gathered,
+) -> Option<T> {
+    let node = table.get(key)?;
+    read(node).map_err(|refusal| refusal.report(&format!("{path}.{key}"), node, gathered)).ok()
 }
 
 /// Refuses every key but `keys`: the other `fields` of that table in words of their own.

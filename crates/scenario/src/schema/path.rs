@@ -166,7 +166,7 @@ fn only(table: &Table, keys: &[&str], expected: &str) -> Result<(), Refusal> {
     }
 }
 
-fn loss(node: &Node) -> Result<Loss, Refusal> {
+pub(super) fn loss(node: &Node) -> Result<Loss, Refusal> {
     let expected = "a chance such as 0.01, from 0 to below 1, bursts such as { to_bad = 0.001, \
                     to_good = 0.1, in_bad = 1.0, in_good = 0.0 }, or numbers of packets such as \
                     [10, 11]";
@@ -201,7 +201,7 @@ fn loss(node: &Node) -> Result<Loss, Refusal> {
     Ok(Loss::GilbertElliott { to_bad, to_good, in_bad, in_good })
 }
 
-fn loss_item(loss: &Loss) -> Item {
+pub(crate) fn loss_item(loss: &Loss) -> Item {
     match loss {
         Loss::Independent(chance) => Item::Float(*chance),
         Loss::GilbertElliott { to_bad, to_good, in_bad, in_good } => table_of([
@@ -214,7 +214,7 @@ fn loss_item(loss: &Loss) -> Item {
     }
 }
 
-fn jitter(node: &Node) -> Result<Jitter, Refusal> {
+pub(super) fn jitter(node: &Node) -> Result<Jitter, Refusal> {
     let (zero, most) = (Duration::ZERO, LONGEST * 2);
     let expected = format!(
         "a time from {zero} to {most}, such as \"2ms\", or {{ mean = \"1ms\", distribution = \
@@ -262,7 +262,7 @@ fn jitter(node: &Node) -> Result<Jitter, Refusal> {
     Ok(Jitter { mean, distribution, reordering })
 }
 
-fn jitter_item(jitter: &Jitter) -> Item {
+pub(crate) fn jitter_item(jitter: &Jitter) -> Item {
     let Jitter { mean, distribution, reordering } = *jitter;
     let mean_text = ("mean", text(mean));
     let name = |name| ("distribution", text(name));

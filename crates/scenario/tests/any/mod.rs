@@ -379,7 +379,8 @@ impl Dice {
             }
         }
         // Sources that send up have none of these.
-        for number in 0..if goes_up { 0 } else { self.below(3) } {
+        let paths = if goes_up { 0 } else { self.below(3) };
+        for number in 0..paths {
             text += &self.path(number, &names[..groups], udp > 0);
         }
         for _ in 0..self.below(4) {
@@ -399,6 +400,12 @@ impl Dice {
             }
             if what & 8 != 0 {
                 text += &format!("uplink.rate = {}\n", self.rate(1000, 1_000_000_000_000));
+            }
+            if paths > 0 && self.one_in(3) {
+                let name = self.pick(&["p0", "*"]);
+                text += &format!("path.\"{name}\".loss = {:?}\n", self.number(0.0, 0.99));
+                let jitter = self.time(Duration::ZERO, Duration::from_secs(2));
+                text += &format!("path.\"{name}\".jitter = \"{jitter}\"\n");
             }
             if what & 16 != 0 {
                 text += &format!("uplink.aqm = {}\n", self.configuration(&aqms));
