@@ -276,7 +276,8 @@ proptest! {
         let seed = format!("seed={seed}");
         let cc = format!("group.A.cc={cc}");
         let peer = format!("group.A.peer={peer}");
-        let set = [&*seed, &*cc, &*peer, "duration=600s", "group.*.size=300kb", "group.A.flows=3"];
+        // Timeouts double up to two minutes: a flow whose retransmissions are lost again and again takes that long.
+        let set = [&*seed, &*cc, &*peer, "duration=7200s", "group.*.size=300kb", "group.A.flows=3"];
         let scenario = scenario(&text, &set);
         let found = Ledger::of(&scenario);
         // Everybody is long done: nothing is on the way.
