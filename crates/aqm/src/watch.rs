@@ -61,6 +61,8 @@ pub enum DropCause {
     Limit,
     /// The limit of memory.
     Memory,
+    /// No discipline: the radio of the link gave the packet up, after it had left its queue.
+    Radio,
 }
 
 /// Receives the events of a discipline, other than forwarding.
@@ -148,7 +150,7 @@ impl<P> Watch<P> for () {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     marks: [[u64; 3]; 3],
-    drops: [[u64; 4]; 3],
+    drops: [[u64; 5]; 3],
 }
 
 impl Counters {

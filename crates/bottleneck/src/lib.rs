@@ -24,6 +24,7 @@ mod imperfect;
 mod opportunities;
 mod pacer;
 mod packet;
+mod radio;
 mod random;
 mod route;
 mod shaper;
@@ -44,11 +45,12 @@ pub use stretch::{Passage, Stretch};
 pub use stretches::{Stretches, Traveller, Wayside};
 
 use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
-use l4s_model::Link;
+use l4s_model::{Link, Radio};
 use l4s_units::{Bytes, Rate, Time};
 
 use crate::aggregate::Aggregate;
 use crate::pacer::{Follower, Pacer};
+use crate::radio::Wifi;
 
 /// The initial state of a discipline that replaces another.
 ///
@@ -137,6 +139,8 @@ enum Way<P> {
     Aggregates(Aggregate<P>),
     /// By a trace, without the shaper.
     Trace(Follower<P>),
+    /// Over WiFi, without the shaper.
+    Wifi(Wifi<P>),
 }
 
 impl<P: Packet> Bottleneck<P> {
@@ -148,18 +152,26 @@ impl<P: Packet> Bottleneck<P> {
     /// As [`Bottleneck::new`], one of several: with `name` at the end of the names of its streams.
     ///
     /// # Panics
-    /// The link follows a trace and aggregates.
+    /// The link is two of these: one that follows a trace, aggregates, or is a radio.
     pub fn named(link: &Link, aqm: &l4s_aqm::Config, seed: u64, name: &str) -> Self {
         assert!(link.trace.is_none() || link.aggregation.is_zero(), "a trace has its own bursts");
         let mut setup = stream(seed, &format!("aqm setup{name}"));
         let airtime = link.aggregation;
-        let way = match link.playback() {
-            Some(playback) => {
+        assert!(link.radio.is_none() || link.trace.is_none(), "a radio has its own rates");
+        assert!(link.radio.is_none() || airtime.is_zero(), "a radio has its own aggregates");
+        let own = |what| stream(seed, &format!("{what}{name}"));
+        let way = match (link.playback(), &link.radio) {
+            (_, Some(Radio::Wifi(wifi))) => {
+                Some(Way::Wifi(Wifi::new(wifi, own("wifi backoff"), own("wifi loss"))))
+            }
+            (Some(playback), None) => {
                 let pacer = Pacer::new(playback, link.burst);
                 Some(Way::Trace(Follower { pacer, held: None }))
             }
-            None if airtime.is_zero() => None,
-            None => Some(Way::Aggregates(Aggregate::new(airtime, link.rate.bytes_in(airtime)))),
+            (None, None) if airtime.is_zero() => None,
+            (None, None) => {
+                Some(Way::Aggregates(Aggregate::new(airtime, link.rate.bytes_in(airtime))))
+            }
         };
         let mut aqm = Aqm::new(aqm, &mut setup);
         aqm.set_rate(link.rate);
@@ -196,6 +208,7 @@ impl<P: Packet> Bottleneck<P> {
     pub fn owed(&self, now: Time) -> Bytes {
         match self.way.as_deref() {
             Some(Way::Trace(follower)) => follower.pacer.owed(now),
+            Some(Way::Wifi(wifi)) => wifi.held(),
             Some(Way::Aggregates(_)) | None => self.shaper.owed(now),
         }
     }
@@ -212,7 +225,7 @@ impl<P: Packet> Bottleneck<P> {
     /// The link has another rate from now on ([`Shaper::set_rate`]).
     ///
     /// # Panics
-    /// It follows a trace.
+    /// It follows a trace, or is a radio.
     pub fn set_rate(&mut self, rate: Rate, now: Time) {
         self.begin_to_count(now);
         self.shaper.set_rate(rate, now);
@@ -223,6 +236,7 @@ impl<P: Packet> Bottleneck<P> {
                 air.rate_changed(rate.bytes_in(air.airtime()), self.shaper.free_at().max(now));
             }
             Some(Way::Trace(_)) => panic!("a trace has its own rates"),
+            Some(Way::Wifi(_)) => panic!("a radio has its own rates"),
         }
     }
 
@@ -252,8 +266,12 @@ impl<P: Packet> Bottleneck<P> {
     /// A packet arrives.
     #[inline]
     pub fn enqueue(&mut self, packet: P, now: Time, watch: &mut impl Watch<P>) {
-        if let Some(Way::Aggregates(air)) = self.way.as_deref_mut() {
-            air.expect(packet.size());
+        match self.way.as_deref_mut() {
+            None | Some(Way::Trace(_)) => {}
+            Some(Way::Aggregates(air)) => air.expect(packet.size()),
+            Some(Way::Wifi(wifi)) => {
+                wifi.expect(packet.size(), self.aqm.backlog().packets > 0, now);
+            }
         }
         self.aqm.enqueue(packet, now, &mut self.rng, watch);
     }
@@ -303,13 +321,27 @@ impl<P: Packet> Bottleneck<P> {
                 pacer.charge(departure.packet.size(), now);
                 Some(departure)
             }
+            Way::Wifi(wifi) => {
+                while let Some((packet, queue)) = wifi.lose() {
+                    watch.dropped(packet, queue, DropCause::Radio, now);
+                }
+                if !wifi.may_take(self.aqm.backlog().packets > 0, now) {
+                    return None;
+                }
+                let departure = self.aqm.dequeue(now, &mut self.rng, watch);
+                match &departure {
+                    Some(departure) => wifi.take(departure.packet.size(), departure.queue),
+                    None => wifi.close(now),
+                }
+                departure
+            }
         }
     }
 
     /// Whether packets go on the air together.
     #[inline]
     pub fn aggregates(&self) -> bool {
-        matches!(self.way.as_deref(), Some(Way::Aggregates(_)))
+        matches!(self.way.as_deref(), Some(Way::Aggregates(_) | Way::Wifi(_)))
     }
 
     /// A packet whose transmission just started: gives it back where it arrives at once, and keeps
@@ -321,6 +353,10 @@ impl<P: Packet> Bottleneck<P> {
             None => Some(packet),
             Some(Way::Aggregates(air)) => {
                 air.push(packet);
+                None
+            }
+            Some(Way::Wifi(wifi)) => {
+                wifi.push(packet);
                 None
             }
             Some(Way::Trace(Follower { pacer, held })) => {
@@ -338,8 +374,18 @@ impl<P: Packet> Bottleneck<P> {
     /// none, before the next transmission.
     #[inline]
     pub fn land(&mut self, now: Time) -> Option<P> {
+        if self.way.is_none() {
+            return None;
+        }
+        self.land_by_way(now)
+    }
+
+    #[cold]
+    fn land_by_way(&mut self, now: Time) -> Option<P> {
+        self.begin_to_count(now);
         match self.way.as_deref_mut()? {
             Way::Aggregates(air) => air.land(now),
+            Way::Wifi(wifi) => wifi.land(now),
             Way::Trace(Follower { held, .. }) => {
                 held.take_if(|(arrives, _)| *arrives <= now).map(|(_, packet)| packet)
             }
@@ -356,6 +402,7 @@ impl<P: Packet> Bottleneck<P> {
             Some(Way::Trace(Follower { pacer, held })) => {
                 (held.as_ref().map(|(arrives, _)| *arrives), pacer.free_at())
             }
+            Some(Way::Wifi(wifi)) => return wifi.next(self.aqm.backlog().packets > 0),
         };
         if let Some(lands) = lands {
             return lands;

@@ -24,6 +24,13 @@ pub(crate) fn differences(scenario: &Scenario, jiffy: Duration) -> Result<Vec<St
             printable(capacity.file())
         )));
     }
+    if let Some(radio) = &scenario.link.radio {
+        let name = radio.name();
+        return Err(OsError::Unsupported(format!(
+            "the shaper of Linux has one rate at a time: found `link.{name}`, expected `link.rate`; \
+             `--on sim` and `--on kernel` have it"
+        )));
+    }
     if !scenario.link.aggregation.is_zero() {
         return Err(OsError::Unsupported(format!(
             "the shaper of Linux sends packets one by one: found `link.aggregation = \"{}\"`, \

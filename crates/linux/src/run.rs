@@ -143,5 +143,9 @@ mod tests {
         let expected = "the shaper of Linux has one rate at a time: found `link.trace = \"lte-1\"`, \
                         expected `link.rate`; `--on sim` and `--on kernel` have it";
         assert_eq!(why, expected);
+        let why = refused("link.wifi.stations = 1");
+        let expected = "the shaper of Linux has one rate at a time: found `link.wifi`, expected \
+                        `link.rate`; `--on sim` and `--on kernel` have it";
+        assert_eq!(why, expected);
     }
 }

@@ -114,6 +114,7 @@ fn queue(cells: &Cells, queue: Queue) -> QueueSummary {
             aqm: counts.drops[DropCause::Aqm as usize],
             limit: counts.drops[DropCause::Limit as usize],
             memory: counts.drops[DropCause::Memory as usize],
+            radio: Some(counts.drops[DropCause::Radio as usize]).filter(|n| *n > 0),
         },
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Counts {
     /// Marks by cause, at the moment of the mark.
     pub marks: [u64; 3],
     /// Drops by cause.
-    pub drops: [u64; 4],
+    pub drops: [u64; 5],
 }
 
 impl Counts {

@@ -252,6 +252,7 @@ fn drop_comment(cause: DropCause, queue: Queue) -> String {
         DropCause::Aqm => "aqm",
         DropCause::Limit => "limit",
         DropCause::Memory => "memory",
+        DropCause::Radio => "radio",
     };
     format!("dropped: {cause}, queue {}", queue.name())
 }

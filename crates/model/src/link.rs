@@ -6,6 +6,8 @@ use l4s_trace::{Kind, OPPORTUNITY, Play, Playback, TUN, Trace};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::Radio;
+
 /// The bottleneck link.
 ///
 /// ```
@@ -20,11 +22,16 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Link {
-    /// Its rate, with the [`Link::header`] of each packet. With a trace the mean of that.
+    /// Its rate, with the [`Link::header`] of each packet. With a trace the mean of that, and of a radio the one at which
+    /// it carries full packets when it always has some to send.
     pub rate: Rate,
     /// Its capacity over time, if it is not constant. Then the link does not aggregate, and no
     /// [`Change`](crate::Change) sets its rate.
     pub trace: Option<Capacity>,
+    /// The radio that it is. Then it has neither a trace nor an aggregation, its burst is zero, its rate is
+    /// [`Radio::rate`], and no [`Change`](crate::Change) sets that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<Radio>,
     /// The maximum backlog for it.
     pub buffer: Buffer,
     /// Bytes that it may send at once after it was idle: the bucket of the shaper (`htb burst`).
@@ -261,6 +268,7 @@ impl Link {
         Link {
             rate,
             trace: None,
+            radio: None,
             buffer: Buffer::Packets(40_000),
             burst: l4s_aqm::MTU,
             ack_loss: 0.0,
@@ -273,6 +281,16 @@ impl Link {
         Link { rate: capacity.mean(), trace: Some(capacity), ..self }
     }
 
+    /// A link over a radio, with the buffer of [`Link::new`].
+    pub fn over(radio: Radio) -> Link {
+        Link { burst: Bytes::ZERO, ..Link::new(radio.rate()) }.by(radio)
+    }
+
+    /// The same over a radio, whose rate is its own.
+    pub fn by(self, radio: Radio) -> Link {
+        Link { rate: radio.rate(), radio: Some(radio), ..self }
+    }
+
     /// The bytes of each packet around its IP packet: 14 of Ethernet, or 4 where opportunities of
     /// mahimahi serve it, whose TUN device adds them.
     pub fn header(&self) -> Bytes {
@@ -282,9 +300,13 @@ impl Link {
         }
     }
 
-    /// Its rate, or the highest one of its trace.
+    /// Its rate, or the highest one of its trace or its radio.
     pub fn fastest(&self) -> Rate {
-        self.trace.as_ref().map_or(self.rate, Capacity::peak)
+        match (&self.trace, &self.radio) {
+            (Some(capacity), _) => capacity.peak(),
+            (None, Some(radio)) => radio.fastest().max(self.rate),
+            (None, None) => self.rate,
+        }
     }
 
     /// Its trace, from the start, if it follows one.

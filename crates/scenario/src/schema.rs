@@ -9,6 +9,7 @@ mod kernel;
 mod link;
 mod path;
 mod program;
+mod radio;
 mod udp;
 mod uplink;
 mod web;
@@ -27,6 +28,7 @@ pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, LinkDraft, set_limit};
 pub(crate) use path::{PATH, PathDraft, jitter_item, loss_item};
 pub(crate) use program::{PROGRAM, ProgramDraft};
+pub(crate) use radio::{RADIOS, WIFI};
 pub(crate) use udp::UDP;
 pub(crate) use uplink::uplink_fields;
 pub(crate) use web::{WEB, WebDraft};
@@ -340,6 +342,10 @@ fn sources(
 pub(crate) fn settable(root: &Table) -> Vec<String> {
     let mut keys: Vec<String> = HEAD.iter().map(|f| f.name.to_owned()).collect();
     keys.extend(LINK.iter().map(|f| format!("link.{}", f.name)));
+    for link in ["link", "uplink"] {
+        keys.extend(RADIOS.iter().map(|radio| format!("{link}.{radio}")));
+        keys.extend(WIFI.iter().map(|f| format!("{link}.wifi.{}", f.name)));
+    }
     keys.extend(KERNEL.iter().map(|f| format!("kernel.{}", f.name)));
     keys.extend(["aqm", "aqm.kind", "aqm.profile"].map(str::to_owned));
     let mut settings = Vec::new();

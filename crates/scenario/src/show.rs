@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use l4s_model::{Change, Group, Link, Scenario, Web};
+use l4s_model::{Change, Group, Link, Radio, Scenario, Web};
 use l4s_units::param::{Configurable, Profile};
 use l4s_units::{Duration, Time};
 
 use crate::field::Field;
 use crate::schema::{
     APP, ASSERT, AppDraft, AssertDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK,
-    LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WebDraft, jitter_item,
+    LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WIFI, WebDraft, jitter_item,
     loss_item, set_limit, uplink_fields,
 };
 use crate::tree::{self, Entry, Item, Table, text};
@@ -47,11 +47,13 @@ impl Shown {
         out.fields(HEAD, &head);
         out.table("link");
         out.fields(LINK, &LinkDraft::of(&scenario.link));
+        out.radio(&scenario.link);
         out.table("aqm");
         out.aqm(&scenario.aqm, &scenario.link);
         if let Some(uplink) = &scenario.uplink {
             out.table("uplink");
             out.fields(&uplink_fields(), &LinkDraft::of(&uplink.link));
+            out.radio(&uplink.link);
             out.inner("aqm");
             out.aqm(&uplink.aqm, &uplink.link);
         }
@@ -82,6 +84,7 @@ impl Shown {
         for hop in &scenario.hops {
             out.next_of("hop");
             out.fields(HOP, &HopDraft::of(hop, scenario));
+            out.radio(&hop.link);
             out.inner("aqm");
             out.aqm(&hop.aqm, &hop.link);
         }
@@ -144,6 +147,16 @@ impl Shown {
                 self.line(&[field.name], width, item, field.doc);
             }
         }
+    }
+
+    /// Writes the radio of a link into its table, which was begun.
+    fn radio(&mut self, link: &Link) {
+        let Some(radio) = &link.radio else { return };
+        self.inner(radio.name());
+        match radio {
+            Radio::Wifi(wifi) => self.fields(WIFI, wifi),
+        }
+        self.at.pop();
     }
 
     fn change(&mut self, scenario: &Scenario, change: &Change) {

@@ -66,7 +66,7 @@ macro_rules! refuses {
 refuses! {
     an_unknown_key: "rate   = " => "rat   = ",
         "s.toml:6:1: `link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `ack_loss` or `aggregation`; \
+         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation` or `wifi`; \
          did you mean `rate`?";
     an_airtime_of_seconds: "\"40mbit\"" => "\"40mbit\"\naggregation = \"1s\"",
         "s.toml:7:15: `link.aggregation`: found \"1s\", expected a time such as \"10ms\", from 0s \
@@ -76,7 +76,7 @@ refuses! {
          s or min, such as \"10ms\", from 0s to 100ms";
     a_misspelt_airtime: "\"40mbit\"" => "\"40mbit\"\nagregation = \"2ms\"",
         "s.toml:7:1: `link.agregation`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `ack_loss` or `aggregation`; did you mean `aggregation`?";
+         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation` or `wifi`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
          `seed`, `host_jitter`, `link`, `aqm`, `uplink`, `group`, `web`, `app`, `program`, `udp`, `hop`, \
@@ -308,10 +308,47 @@ refuses_more! {
         "s.toml:11:13: `udp.direction`: found \"upp\", expected one of \"down\", \"up\"; did you mean \"up\"?";
     an_uplink_without_a_rate: "[uplink]\nbuffer = \"10p\"",
         "s.toml:9:1: `uplink.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
-         such as \"40mbit\"; or `trace`";
+         such as \"40mbit\"; or `trace`, or a table `wifi`";
     an_uplink_that_loses_acknowledgements: "[uplink]\nrate = \"1mbit\"\nack_loss = 0.1",
         "s.toml:11:1: `uplink.ack_loss`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `aggregation` or `aqm`";
+         `trace_scale`, `buffer`, `burst`, `aggregation`, `wifi` or `aqm`";
+    a_rate_beside_wifi: "[uplink]\nrate = \"1mbit\"\nwifi.mcs = 3",
+        "s.toml:11:1: `uplink.wifi`: the link has a `rate` already; leave out one of them";
+    a_trace_beside_wifi: "[uplink]\nwifi.mcs = 3\ntrace = \"lte-1\"",
+        "s.toml:10:1: `uplink.wifi`: the link has a `trace` already; leave out one of them";
+    aggregation_beside_wifi: "[uplink]\nwifi.mcs = 3\naggregation = \"2ms\"",
+        "s.toml:11:1: `uplink.aggregation`: found \"2ms\" beside `wifi`, expected \"0s\": a radio has \
+         frames of its own";
+    a_burst_beside_wifi: "[uplink]\nburst = \"3kb\"\nwifi.mcs = 3",
+        "s.toml:10:1: `uplink.burst`: found \"3kb\" beside `wifi`, expected \"0b\": a radio has \
+         frames of its own";
+    wifi_that_is_no_table: "[uplink]\nwifi = \"ac\"",
+        "s.toml:10:8: `uplink.wifi`: found \"ac\", expected one table `[uplink.wifi]`";
+    an_unknown_key_of_wifi: "[uplink.wifi]\nstream = 2",
+        "s.toml:10:1: `uplink.wifi.stream`: unknown key, expected `standard`, `width`, `streams`, `mcs`, \
+         `guard`, `airtime`, `stations` or `loss`; did you mean `streams`?";
+    an_unknown_standard: "[uplink.wifi]\nstandard = \"ag\"",
+        "s.toml:10:12: `uplink.wifi.standard`: found \"ag\", expected one of \"n\", \"ac\", \"ax\"; did \
+         you mean \"ac\"?";
+    a_width_that_no_standard_has: "[uplink.wifi]\nwidth = 60",
+        "s.toml:10:9: `uplink.wifi.width`: found 60, expected one of 20, 40, 80, 160";
+    a_width_that_the_standard_has_not: "[uplink.wifi]\nstandard = \"n\"\nwidth = 80",
+        "s.toml:11:9: `uplink.wifi.width`: found 80 with 802.11n, expected one of 20, 40";
+    a_guard_that_the_standard_has_not: "[uplink.wifi]\nguard = \"400ns\"",
+        "s.toml:10:9: `uplink.wifi.guard`: found \"400ns\" with 802.11ax, expected one of \"800ns\", \
+         \"1.6us\", \"3.2us\"";
+    an_mcs_that_the_standard_has_not: "[uplink.wifi]\nstandard = \"n\"\nmcs = 9",
+        "s.toml:11:7: `uplink.wifi.mcs`: found 9 with 802.11n, expected at most 7";
+    an_mcs_that_the_width_has_not: "[uplink.wifi]\nstandard = \"ac\"\nwidth = 20\nmcs = 9",
+        "s.toml:12:7: `uplink.wifi.mcs`: found 9 with 802.11ac, expected another MCS: it has none such \
+         with 2 streams at 20 MHz";
+    more_loss_than_wifi_has: "[uplink.wifi]\nloss = 0.6",
+        "s.toml:10:8: `uplink.wifi.loss`: found 0.6, expected a chance such as 0.01, from 0 to 0.5";
+    a_frame_that_is_too_long: "[uplink.wifi]\nairtime = \"6ms\"",
+        "s.toml:10:11: `uplink.wifi.airtime`: found \"6ms\", expected a time such as \"10ms\", from 200us \
+         to 5.484ms";
+    a_rate_of_a_hop_beside_wifi: "[[hop]]\nname = \"h\"\nrate = \"1mbit\"\nwifi.mcs = 3",
+        "s.toml:11:1: `hop.rate`: the link has a `wifi` already; leave out one of them";
     an_uplink_with_less_room_than_a_packet: "[uplink]\nrate = \"1mbit\"\nbuffer = \"1kb\"",
         "s.toml:11:10: `uplink.buffer`: found \"1kb\", expected room for a packet of 1514b";
     an_unknown_discipline_of_the_uplink: "[uplink]\nrate = \"1mbit\"\naqm = \"fifa\"",
@@ -415,7 +452,7 @@ refuses_more! {
         "s.toml:12:10: `hop.buffer`: found \"1kb\", expected room for a packet of 1514b";
     a_hop_that_aggregates: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\naggregation = \"1ms\"",
         "s.toml:12:1: `hop.aggregation`: unknown key, expected `name`, `place`, `rate`, `buffer`, \
-         `burst`, `groups`, `per` or `aqm`";
+         `burst`, `groups`, `per`, `wifi` or `aqm`";
     two_hops_of_one_name:
         "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\n[[hop]]\nname = \"H\"\nrate = \"1mbit\"",
         "s.toml:13:8: two `[[hop]]` are called `H`; give each its own name";
@@ -720,7 +757,7 @@ fn a_set_points_at_its_own_text() {
     assert_eq!(
         set("link.rat=40mbit"),
         "--set:1:1: `link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `ack_loss` or `aggregation`; \
+         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation` or `wifi`; \
          did you mean `rate`?"
     );
     assert_eq!(set("40mbit"), "--set:1:1: expected KEY=VALUE, such as link.rate=40mbit");

@@ -348,6 +348,9 @@ impl Traffic {
     }
 
     fn on_the_air(&self, scenario: &Scenario) -> u64 {
+        if let Some(radio) = &scenario.link.radio {
+            return (radio.most_held() as u64).min(self.arriving);
+        }
         let airtime = scenario.link.aggregation;
         if airtime.is_zero() {
             return 0;

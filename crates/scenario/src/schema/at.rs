@@ -230,6 +230,13 @@ fn rate(table: &Table, name: &str, link: Option<&Link>, gathered: &mut Gathered)
         gathered.add(&node.place, message, Some(help));
         return None;
     }
+    if let Some(radio) = link.and_then(|link| link.radio.as_ref()) {
+        let name = radio.name();
+        let message =
+            format!("`at.link.rate`: the link is `link.{name}`, which has a rate of its own");
+        gathered.add(&node.place, message, Some("leave out one of them".to_owned()));
+        return None;
+    }
     let rate = quantity(node, LOWEST_RATE, HIGHEST_RATE);
     rate.map_err(|refusal| refusal.report(&path, node, gathered)).ok()
 }

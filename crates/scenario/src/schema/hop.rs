@@ -9,6 +9,7 @@ use super::link::{
     HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, limit_for_a_packet, own_discipline,
     refuse_trace, room_for_a_packet, unset,
 };
+use super::radio::{RADIOS, radio, refuse_beside};
 use super::{Names, few_tables, listed_groups, source_name};
 use crate::fault::{Gathered, did_you_mean};
 use crate::field::{Field, Refusal, bytes_text, quantity, read_table, word, written};
@@ -62,7 +63,7 @@ pub(crate) const HOP: &[Field<HopDraft>] = &[
         read: |hop, node| {
             quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| hop.link.rate = rate)
         },
-        write: |hop| Some(text(hop.link.rate)),
+        write: |hop| hop.link.radio.is_none().then(|| text(hop.link.rate)),
     },
     Field {
         name: "buffer",
@@ -129,7 +130,24 @@ pub(super) fn hops(
             sources: None,
             per: Per::default(),
         };
-        read_table(table, &node.place, "hop", HOP, &["aqm"], &mut draft, gathered);
+        let own_rate = RADIOS.iter().find(|radio| table.get(radio).is_some());
+        let required = |field: &Field<HopDraft>| {
+            let required = field.required && (field.name != "rate" || own_rate.is_none());
+            Field { required, ..*field }
+        };
+        let fields: Vec<_> = HOP.iter().map(required).collect();
+        let elsewhere: Vec<&str> = RADIOS.into_iter().chain(["aqm"]).collect();
+        read_table(table, &node.place, "hop", &fields, &elsewhere, &mut draft, gathered);
+        if let Some(kind) = own_rate {
+            if let Some(entry) = table.entry("rate") {
+                let message = format!("`hop.rate`: the link has a `{kind}` already");
+                gathered.add(&entry.place, message, Some("leave out one of them".to_owned()));
+            }
+            refuse_beside(table, "hop", kind, gathered);
+            if let Some(radio) = radio(table, "hop", gathered) {
+                draft.link = Link { burst: Bytes::ZERO, ..draft.link }.by(radio);
+            }
+        }
         let limit = table.get("buffer").map(|_| (draft.link.buffer, draft.link.rate));
         let aqm = own_discipline(table, &node.place, "hop.aqm", limit, gathered);
         let HopDraft { name, side, mut link, sources, per } = draft;

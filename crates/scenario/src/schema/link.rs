@@ -5,6 +5,7 @@ use l4s_trace::{MAX_PERIOD, Play};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, packets};
 
+use super::radio::{RADIOS, radio, refuse_beside};
 use super::{HEAD, TABLES, one_table};
 use crate::fault::{Gathered, Place};
 use crate::field::{
@@ -47,6 +48,9 @@ impl LinkDraft {
     pub fn of(link: &Link) -> LinkDraft {
         let link = link.clone();
         match &link.trace {
+            _ if link.radio.is_some() => {
+                LinkDraft { rate: None, trace: None, offset: None, scale: None, link }
+            }
             Some(capacity) => LinkDraft {
                 rate: None,
                 trace: Some(capacity.file().to_owned()),
@@ -64,7 +68,7 @@ impl LinkDraft {
 pub(crate) const LINK: &[Field<LinkDraft>] = &[
     Field {
         name: "rate",
-        doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"; or `trace`",
+        doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"; or `trace`, or a table `wifi`",
         required: false,
         read: |draft, node| {
             quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| draft.rate = Some(rate))
@@ -202,7 +206,7 @@ pub(super) fn link(root: &Table, readers: &Readers<'_>, gathered: &mut Gathered)
         gathered.add(&Place::default(), "`link` is missing: the bottleneck", Some(help));
         return None;
     };
-    read(node, "link", LINK, &[], readers, gathered)
+    read(node, "link", LINK, &RADIOS, readers, gathered)
 }
 
 /// The link in a table of this name, which has these keys and others `elsewhere`.
@@ -218,13 +222,15 @@ pub(super) fn read(
     let before = gathered.count();
     let mut draft = LinkDraft { rate: None, trace: None, offset: None, scale: None, link: unset() };
     read_table(table, &node.place, path, fields, elsewhere, &mut draft, gathered);
-    rate_or_trace(table, &node.place, path, gathered);
+    one_capacity(table, &node.place, path, gathered);
+    let radio = radio(table, path, gathered);
     if gathered.count() > before {
         return None;
     }
-    let mut link = match draft.trace {
-        None => Link { rate: draft.rate?, ..draft.link },
-        Some(_) => {
+    let mut link = match (draft.trace, radio) {
+        (_, Some(radio)) => Link { burst: Bytes::ZERO, ..draft.link }.by(radio),
+        (None, None) => Link { rate: draft.rate?, ..draft.link },
+        (Some(_), None) => {
             let offset = draft.offset.unwrap_or(Duration::ZERO);
             let play = Play { offset, mean: draft.scale };
             draft.link.following(follow(table, path, play, readers, gathered)?)
@@ -237,26 +243,35 @@ pub(super) fn read(
     Some(link)
 }
 
-/// Refuses keys that a trace excludes, and a link with neither rate nor trace.
-fn rate_or_trace(table: &Table, place: &Place, path: &str, gathered: &mut Gathered) {
-    let names: Vec<&str> = LINK.iter().map(|field| field.name).collect();
-    let (rate, trace) = (table.entry("rate"), table.entry("trace"));
-    match (rate, trace) {
-        (Some(rate), Some(trace)) => {
+/// Refuses keys that a trace or a radio excludes, and a link without any of rate, trace and radio.
+fn one_capacity(table: &Table, place: &Place, path: &str, gathered: &mut Gathered) {
+    let names: Vec<&str> = LINK.iter().map(|field| field.name).chain(RADIOS).collect();
+    let kinds: Vec<&str> = ["rate", "trace"].into_iter().chain(RADIOS).collect();
+    let found: Vec<&Entry> = kinds.iter().filter_map(|kind| table.entry(kind)).collect();
+    let trace = table.entry("trace");
+    match found[..] {
+        [one, two, ..] => {
             // A setting says more than the text.
-            let (key, entry, other) = match rate.place.source > trace.place.source {
-                true => ("rate", rate, "trace"),
-                false => ("trace", trace, "rate"),
+            let (entry, other) = match one.place.source > two.place.source {
+                true => (one, two),
+                false => (two, one),
             };
+            let (key, other) = (&entry.key, &other.key);
             let message = format!("`{path}.{key}`: the link has a `{other}` already");
-            let help = "leave out one of them; `trace_scale` gives a trace another mean rate";
+            let help = match RADIOS.iter().any(|radio| radio == key || radio == other) {
+                true => "leave out one of them",
+                false => "leave out one of them; `trace_scale` gives a trace another mean rate",
+            };
             gathered.add(&entry.place, message, Some(help.to_owned()));
         }
-        (None, None) if ["rate", "trace"].iter().all(|name| !is_misspelt(name, table, &names)) => {
+        [] if kinds.iter().all(|name| !is_misspelt(name, table, &names)) => {
             let message = format!("`{path}.rate` is missing: {}", LINK[0].doc);
             gathered.add(place, message, None);
         }
         _ => {}
+    }
+    if let Some(radio) = RADIOS.iter().find(|radio| table.entry(radio).is_some()) {
+        refuse_beside(table, path, radio, gathered);
     }
     let without_trace = TRACE[1..].iter().filter_map(|name| table.entry(name));
     for entry in without_trace.filter(|_| trace.is_none()) {

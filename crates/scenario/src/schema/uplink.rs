@@ -4,6 +4,7 @@ use l4s_model::{Direction, Group, Udp, Uplink};
 
 use super::link::{LINK, LinkDraft, limit_for_a_packet, own_discipline, read, room_for_a_packet};
 use super::one_table;
+use super::radio::RADIOS;
 use crate::fault::Gathered;
 use crate::field::{Field, Refusal, word, written};
 use crate::files::Readers;
@@ -51,7 +52,8 @@ pub(super) fn uplink(
     };
     let table = one_table(node, "uplink", gathered)?;
     let before = gathered.count();
-    let link = read(node, "uplink", &uplink_fields(), &["aqm"], readers, gathered);
+    let elsewhere: Vec<&str> = RADIOS.into_iter().chain(["aqm"]).collect();
+    let link = read(node, "uplink", &uplink_fields(), &elsewhere, readers, gathered);
     let rate = link.as_ref().map(|link| link.rate);
     let limit = link.as_ref().map(|link| (link.buffer, link.rate));
     let limit = limit.filter(|_| table.get("buffer").is_some());

@@ -187,6 +187,39 @@ impl Dice {
         text + &format!("ecn = \"{ecn}\"\naccecn = \"{accecn}\"\n")
     }
 
+    /// A radio of a link, as keys of its table.
+    fn radio(&mut self) -> String {
+        let (standard, widths, mcs, guards) = [
+            ("n", &["20", "40"][..], 7, &["400ns", "800ns"][..]),
+            ("ac", &["20", "40", "80", "160"], 8, &["400ns", "800ns"]),
+            ("ax", &["20", "40", "80", "160"], 11, &["800ns", "1600ns", "3200ns"]),
+        ][self.below(3) as usize];
+        let mut text = format!("wifi.standard = \"{standard}\"\n");
+        if self.one_in(2) {
+            text += &format!("wifi.width = {}\n", self.pick(widths));
+        }
+        if self.one_in(2) {
+            text += &format!("wifi.mcs = {}\n", self.between(0, mcs));
+        }
+        if self.one_in(2) {
+            text += &format!("wifi.streams = {}\n", self.pick(&[1, 2, 4]));
+        }
+        if self.one_in(2) {
+            text += &format!("wifi.guard = \"{}\"\n", self.pick(guards));
+        }
+        if self.one_in(2) {
+            let airtime = self.time(Duration::from_micros(200), Duration::from_micros(5_484));
+            text += &format!("wifi.airtime = \"{airtime}\"\n");
+        }
+        if self.one_in(2) {
+            text += &format!("wifi.stations = {}\n", self.between(0, 50));
+        }
+        if self.one_in(2) {
+            text += &format!("wifi.loss = {:?}\n", self.number(0.0, 0.5));
+        }
+        text
+    }
+
     /// A scenario. Most of them are accepted.
     pub fn scenario(&mut self) -> String {
         let ns = self.between(1_000_000, 86_400_000_000_000);
@@ -206,8 +239,11 @@ impl Dice {
         }
         text += "[link]\n";
         // 80 ms at this rate are at least a packet.
-        let follows = self.one_in(5);
-        if follows {
+        let is_radio = self.one_in(5);
+        let follows = !is_radio && self.one_in(4);
+        if is_radio {
+            text += &self.radio();
+        } else if follows {
             text += &format!("trace = \"{}\"\n", self.pick(&["5g-1", "5g-2", "starlink-1"]));
             if self.one_in(2) {
                 let offset = self.time(Duration::ZERO, Duration::from_secs(4_000_000));
@@ -222,13 +258,13 @@ impl Dice {
         if self.one_in(2) {
             text += &format!("buffer = {}\n", self.buffer());
         }
-        if self.one_in(3) {
+        if !is_radio && self.one_in(3) {
             text += &format!("burst = {}\n", self.size(0, 100_000_000));
         }
         if self.one_in(3) {
             text += &format!("ack_loss = {:?}\n", self.number(0.0, 0.9));
         }
-        if !follows && self.one_in(3) {
+        if !is_radio && !follows && self.one_in(3) {
             let airtime = self.time(Duration::ZERO, Duration::from_millis(100));
             text += &format!("aggregation = \"{airtime}\"\n");
         }
@@ -239,7 +275,11 @@ impl Dice {
         let (aqms, ccs) = (disciplines(), controls());
         let goes_up = self.one_in(3);
         if goes_up {
-            text += &format!("[uplink]\nrate = {}\n", self.rate(1_000_000, 1_000_000_000_000));
+            text += "[uplink]\n";
+            text += &match self.one_in(4) {
+                true => self.radio(),
+                false => format!("rate = {}\n", self.rate(1_000_000, 1_000_000_000_000)),
+            };
             text += &format!("aqm = {}\n", self.configuration(&aqms));
             if self.one_in(2) {
                 text += &format!("buffer = {}\n", self.buffer());

@@ -1,0 +1,174 @@
+//! `[link.wifi]`: a radio in the place of a rate.
+
+use l4s_model::{Radio, Standard, Wifi};
+use l4s_units::Duration;
+
+use super::one_table;
+use crate::fault::Gathered;
+use crate::field::{Field, Refusal, count, duration, read_table, word, written};
+use crate::tree::{Entry, Item, Node, Table, text};
+
+/// The tables of radios, within the table of a link.
+pub(crate) const RADIOS: [&str; 1] = ["wifi"];
+
+const STANDARDS: [(&str, Standard); 3] =
+    [("n", Standard::N), ("ac", Standard::Ac), ("ax", Standard::Ax)];
+
+/// The most other stations. More than some tens leave no room between collisions.
+const STATIONS: u64 = 50;
+
+/// The highest chance that a transmission is lost. A station that loses more chooses a lower MCS.
+const LOSS: f64 = 0.5;
+
+pub(crate) const WIFI: &[Field<Wifi>] = &[
+    Field {
+        name: "standard",
+        doc: "802.11n (WiFi 4), 802.11ac (WiFi 5) or 802.11ax (WiFi 6), at 5 GHz",
+        required: false,
+        read: |wifi, node| word(node, &STANDARDS).map(|standard| wifi.standard = standard),
+        write: |wifi| written(&STANDARDS, wifi.standard),
+    },
+    Field {
+        name: "width",
+        doc: "the width of the channel in MHz: 20 or 40, and with ac and ax 80 or 160; with n 40 unless set",
+        required: false,
+        read: |wifi, node| of(node, &[20, 40, 80, 160]).map(|width| wifi.width = width),
+        write: |wifi| Some(Item::Integer(wifi.width as i64)),
+    },
+    Field {
+        name: "streams",
+        doc: "spatial streams",
+        required: false,
+        read: |wifi, node| count(node, 1, 4).map(|streams| wifi.streams = streams),
+        write: |wifi| Some(Item::Integer(wifi.streams as i64)),
+    },
+    Field {
+        name: "mcs",
+        doc: "modulation and coding of each stream: up to 7 with n, 9 with ac, 11 with ax",
+        required: false,
+        read: |wifi, node| count(node, 0, 11).map(|mcs| wifi.mcs = mcs),
+        write: |wifi| Some(Item::Integer(wifi.mcs as i64)),
+    },
+    Field {
+        name: "guard",
+        doc: "the guard interval: \"400ns\" or \"800ns\" with n and ac, \"800ns\", \"1.6us\" or \"3.2us\" with ax; the shortest unless set",
+        required: false,
+        read: |wifi, node| {
+            duration(node, Duration::from_nanos(400), Duration::from_nanos(3_200))
+                .map(|guard| wifi.guard = guard)
+        },
+        write: |wifi| Some(text(wifi.guard)),
+    },
+    Field {
+        name: "airtime",
+        doc: "the longest frame (PPDU), whose packets arrive together",
+        required: false,
+        read: |wifi, node| {
+            duration(node, Wifi::SHORTEST, Wifi::LONGEST).map(|airtime| wifi.airtime = airtime)
+        },
+        write: |wifi| Some(text(wifi.airtime)),
+    },
+    Field {
+        name: "stations",
+        doc: "other stations on the channel, which always send frames as long as this one's may be",
+        required: false,
+        read: |wifi, node| count(node, 0, STATIONS).map(|stations| wifi.stations = stations),
+        write: |wifi| Some(Item::Integer(wifi.stations as i64)),
+    },
+    Field {
+        name: "loss",
+        doc: "the chance that a packet of a frame (an MPDU) is lost and sent again, collisions aside",
+        required: false,
+        read: |wifi, node| loss(node).map(|loss| wifi.loss = loss),
+        write: |wifi| Some(Item::Float(wifi.loss)),
+    },
+];
+
+/// One of these numbers.
+fn of(node: &Node, numbers: &[u64]) -> Result<u64, Refusal> {
+    let found = match node.item {
+        Item::Integer(n) => u64::try_from(n).ok().filter(|n| numbers.contains(n)),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        Refusal::expected(format!("one of {}", numbers.join(", ")))
+    })
+}
+
+fn loss(node: &Node) -> Result<f64, Refusal> {
+    match node.item {
+        Item::Float(chance) if (0.0..=LOSS).contains(&chance) => Ok(chance.abs()),
+        Item::Integer(0) => Ok(0.0),
+        _ => Err(Refusal::expected(format!("a chance such as 0.01, from 0 to {LOSS}"))),
+    }
+}
+
+/// The radio of the link in `table`, whose path is `path`.
+pub(super) fn radio(table: &Table, path: &str, gathered: &mut Gathered) -> Option<Radio> {
+    let node = table.get("wifi")?;
+    let path = format!("{path}.wifi");
+    let table = one_table(node, &path, gathered)?;
+    let before = gathered.count();
+    let standard = table.get("standard").and_then(|node| word(node, &STANDARDS).ok());
+    let mut wifi = Wifi::new(standard.unwrap_or(Standard::Ax));
+    read_table(table, &node.place, &path, WIFI, &[], &mut wifi, gathered);
+    if gathered.count() == before {
+        of_standard(&wifi, table, &path, gathered);
+    }
+    (gathered.count() == before).then_some(Radio::Wifi(wifi))
+}
+
+/// Refuses what the standard of the link does not have.
+fn of_standard(wifi: &Wifi, table: &Table, path: &str, gathered: &mut Gathered) {
+    let [(standard, _)] =
+        STANDARDS.iter().filter(|(_, s)| *s == wifi.standard).collect::<Vec<_>>()[..]
+    else {
+        unreachable!("each standard has a name")
+    };
+    let mut refuse = |key: &str, expected: String| {
+        if let Some(node) = table.get(key) {
+            let message = format!(
+                "`{path}.{key}`: found {} with 802.11{standard}, expected {expected}",
+                node.found()
+            );
+            gathered.add(&node.place, message, None);
+        }
+    };
+    let (widths, guards) = (Wifi::widths(wifi.standard), Wifi::guards(wifi.standard));
+    if !widths.contains(&wifi.width) {
+        let widths: Vec<String> = widths.iter().map(u64::to_string).collect();
+        refuse("width", format!("one of {}", widths.join(", ")));
+    }
+    if !guards.contains(&wifi.guard) {
+        let guards: Vec<String> = guards.iter().map(|guard| format!("\"{guard}\"")).collect();
+        refuse("guard", format!("one of {}", guards.join(", ")));
+    }
+    let highest = Wifi::highest_mcs(wifi.standard);
+    if wifi.mcs > highest {
+        refuse("mcs", format!("at most {highest}"));
+    } else if !wifi.has_rate() {
+        let (streams, width) = (wifi.streams, wifi.width);
+        let with = format!("another MCS: it has none such with {streams} streams at {width} MHz");
+        refuse(if table.get("mcs").is_some() { "mcs" } else { "streams" }, with);
+    }
+}
+
+/// Refuses keys of the link in `table` that say something beside its radio.
+pub(super) fn refuse_beside(table: &Table, path: &str, radio: &str, gathered: &mut Gathered) {
+    let zero = |entry: &Entry| {
+        entry.value.text().is_some_and(|text| {
+            text.parse() == Ok(Duration::ZERO) || text.parse() == Ok(l4s_units::Bytes::ZERO)
+        })
+    };
+    for (key, zero_text) in [("burst", "0b"), ("aggregation", "0s")] {
+        if let Some(entry) = table.entry(key).filter(|entry| !zero(entry)) {
+            let found = entry.value.found();
+            let message = format!(
+                "`{path}.{key}`: found {found} beside `{radio}`, expected \"{zero_text}\": a radio \
+                 has frames of its own"
+            );
+            gathered.add(&entry.place, message, None);
+        }
+    }
+}
