@@ -45,12 +45,12 @@ pub use stretch::{Passage, Stretch};
 pub use stretches::{Stretches, Traveller, Wayside};
 
 use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
-use l4s_model::{Link, Radio};
+use l4s_model::Link;
 use l4s_units::{Bytes, Rate, Time};
 
 use crate::aggregate::Aggregate;
 use crate::pacer::{Follower, Pacer};
-use crate::radio::Wifi;
+use crate::radio::Air;
 
 /// The initial state of a discipline that replaces another.
 ///
@@ -139,8 +139,8 @@ enum Way<P> {
     Aggregates(Aggregate<P>),
     /// By a trace, without the shaper.
     Trace(Follower<P>),
-    /// Over WiFi, without the shaper.
-    Wifi(Wifi<P>),
+    /// Over a radio, without the shaper.
+    Radio(Air<P>),
 }
 
 impl<P: Packet> Bottleneck<P> {
@@ -159,11 +159,8 @@ impl<P: Packet> Bottleneck<P> {
         let airtime = link.aggregation;
         assert!(link.radio.is_none() || link.trace.is_none(), "a radio has its own rates");
         assert!(link.radio.is_none() || airtime.is_zero(), "a radio has its own aggregates");
-        let own = |what| stream(seed, &format!("{what}{name}"));
         let way = match (link.playback(), &link.radio) {
-            (_, Some(Radio::Wifi(wifi))) => {
-                Some(Way::Wifi(Wifi::new(wifi, own("wifi backoff"), own("wifi loss"))))
-            }
+            (_, Some(radio)) => Some(Way::Radio(Air::new(radio, seed, name))),
             (Some(playback), None) => {
                 let pacer = Pacer::new(playback, link.burst);
                 Some(Way::Trace(Follower { pacer, held: None }))
@@ -208,7 +205,7 @@ impl<P: Packet> Bottleneck<P> {
     pub fn owed(&self, now: Time) -> Bytes {
         match self.way.as_deref() {
             Some(Way::Trace(follower)) => follower.pacer.owed(now),
-            Some(Way::Wifi(wifi)) => wifi.held(),
+            Some(Way::Radio(air)) => air.held(),
             Some(Way::Aggregates(_)) | None => self.shaper.owed(now),
         }
     }
@@ -236,7 +233,7 @@ impl<P: Packet> Bottleneck<P> {
                 air.rate_changed(rate.bytes_in(air.airtime()), self.shaper.free_at().max(now));
             }
             Some(Way::Trace(_)) => panic!("a trace has its own rates"),
-            Some(Way::Wifi(_)) => panic!("a radio has its own rates"),
+            Some(Way::Radio(_)) => panic!("a radio has its own rates"),
         }
     }
 
@@ -269,8 +266,8 @@ impl<P: Packet> Bottleneck<P> {
         match self.way.as_deref_mut() {
             None | Some(Way::Trace(_)) => {}
             Some(Way::Aggregates(air)) => air.expect(packet.size()),
-            Some(Way::Wifi(wifi)) => {
-                wifi.expect(packet.size(), self.aqm.backlog().packets > 0, now);
+            Some(Way::Radio(air)) => {
+                air.expect(packet.size(), self.aqm.backlog().packets > 0, now);
             }
         }
         self.aqm.enqueue(packet, now, &mut self.rng, watch);
@@ -321,17 +318,17 @@ impl<P: Packet> Bottleneck<P> {
                 pacer.charge(departure.packet.size(), now);
                 Some(departure)
             }
-            Way::Wifi(wifi) => {
-                while let Some((packet, queue)) = wifi.lose() {
+            Way::Radio(air) => {
+                while let Some((packet, queue)) = air.lose() {
                     watch.dropped(packet, queue, DropCause::Radio, now);
                 }
-                if !wifi.may_take(self.aqm.backlog().packets > 0, now) {
+                if !air.may_take(self.aqm.backlog().packets > 0, now) {
                     return None;
                 }
                 let departure = self.aqm.dequeue(now, &mut self.rng, watch);
                 match &departure {
-                    Some(departure) => wifi.take(departure.packet.size(), departure.queue),
-                    None => wifi.close(now),
+                    Some(departure) => air.take(departure.packet.size(), departure.queue),
+                    None => air.close(now),
                 }
                 departure
             }
@@ -341,7 +338,7 @@ impl<P: Packet> Bottleneck<P> {
     /// Whether packets go on the air together.
     #[inline]
     pub fn aggregates(&self) -> bool {
-        matches!(self.way.as_deref(), Some(Way::Aggregates(_) | Way::Wifi(_)))
+        matches!(self.way.as_deref(), Some(Way::Aggregates(_) | Way::Radio(_)))
     }
 
     /// A packet whose transmission just started: gives it back where it arrives at once, and keeps
@@ -355,8 +352,8 @@ impl<P: Packet> Bottleneck<P> {
                 air.push(packet);
                 None
             }
-            Some(Way::Wifi(wifi)) => {
-                wifi.push(packet);
+            Some(Way::Radio(air)) => {
+                air.push(packet);
                 None
             }
             Some(Way::Trace(Follower { pacer, held })) => {
@@ -385,7 +382,7 @@ impl<P: Packet> Bottleneck<P> {
         self.begin_to_count(now);
         match self.way.as_deref_mut()? {
             Way::Aggregates(air) => air.land(now),
-            Way::Wifi(wifi) => wifi.land(now),
+            Way::Radio(air) => air.land(now),
             Way::Trace(Follower { held, .. }) => {
                 held.take_if(|(arrives, _)| *arrives <= now).map(|(_, packet)| packet)
             }
@@ -402,7 +399,7 @@ impl<P: Packet> Bottleneck<P> {
             Some(Way::Trace(Follower { pacer, held })) => {
                 (held.as_ref().map(|(arrives, _)| *arrives), pacer.free_at())
             }
-            Some(Way::Wifi(wifi)) => return wifi.next(self.aqm.backlog().packets > 0),
+            Some(Way::Radio(air)) => return air.next(self.aqm.backlog().packets > 0),
         };
         if let Some(lands) = lands {
             return lands;

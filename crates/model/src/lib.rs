@@ -31,7 +31,7 @@ pub use link::{Buffer, Capacity, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};
 pub use path::{AccEcnMangling, Distribution, EcnMangling, Jitter, Loss, Path, PathEvent, Reorder};
 pub use program::{Command, Program, Ready, Signal};
-pub use radio::{Radio, Standard, Wifi};
+pub use radio::{Cell, Radio, Slot, Standard, Wifi};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};
 pub use traffic::{App, Hold, Sizes, Udp, Web};

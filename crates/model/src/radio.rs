@@ -3,8 +3,10 @@
 //! The parameters are here, and the times and rates that follow from them by the formulas of the standards. The state
 //! machines that send packets by these are in `l4s-bottleneck`.
 
+mod cell;
 mod wifi;
 
+pub use cell::{Cell, Slot};
 pub use wifi::{Standard, Wifi};
 
 use l4s_units::Rate;
@@ -23,6 +25,8 @@ use serde::{Deserialize, Serialize};
 pub enum Radio {
     /// A station of a wireless LAN.
     Wifi(Wifi),
+    /// A terminal in a cell.
+    Cell(Cell),
 }
 
 impl Radio {
@@ -31,6 +35,7 @@ impl Radio {
     pub fn rate(&self) -> Rate {
         match self {
             Radio::Wifi(wifi) => wifi.rate(),
+            Radio::Cell(cell) => cell.rate(),
         }
     }
 
@@ -38,13 +43,7 @@ impl Radio {
     pub fn fastest(&self) -> Rate {
         match self {
             Radio::Wifi(wifi) => wifi.phy_rate(),
-        }
-    }
-
-    /// Packets that may be between its two ends.
-    pub fn most_held(&self) -> usize {
-        match self {
-            Radio::Wifi(wifi) => wifi.window(),
+            Radio::Cell(cell) => cell.peak(),
         }
     }
 
@@ -52,6 +51,7 @@ impl Radio {
     pub fn name(&self) -> &'static str {
         match self {
             Radio::Wifi(_) => "wifi",
+            Radio::Cell(_) => "cell",
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The keys of a scenario, as the tables of `schema` declare them: for the reference.
 
-use l4s_model::{Standard, Wifi};
+use l4s_model::{Cell, Direction, Standard, Wifi};
 use l4s_units::Duration;
 
 use crate::Plan;
 use crate::field::Field;
 use crate::schema::{
-    APP, ASSERT, AppDraft, AssertDraft, GROUP, HEAD, HOP, Head, HopDraft, KERNEL, LINK, LinkDraft,
-    PATH, PROGRAM, PathDraft, ProgramDraft, UDP, WEB, WIFI, uplink_fields,
+    APP, ASSERT, AppDraft, AssertDraft, CELL, GROUP, HEAD, HOP, Head, HopDraft, KERNEL, LINK,
+    LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, UDP, WEB, WIFI, uplink_fields,
 };
 use crate::show::{draft, web_draft};
 use crate::tree::Item;
@@ -90,6 +90,7 @@ pub fn keys() -> Vec<Keys> {
         of("", HEAD, head),
         of("[link]", LINK, link.clone()),
         of("[link.wifi]", WIFI, Wifi::new(Standard::Ax)),
+        of("[link.cell]", CELL, Cell::new(Direction::Down)),
         of("[uplink]", &uplink_fields(), link),
         of("[[group]]", GROUP, draft(&scenario.groups[0])),
         of("[[web]]", WEB, web_draft(scenario, &scenario.web[0])),

@@ -28,7 +28,7 @@ pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, LinkDraft, set_limit};
 pub(crate) use path::{PATH, PathDraft, jitter_item, loss_item};
 pub(crate) use program::{PROGRAM, ProgramDraft};
-pub(crate) use radio::{RADIOS, WIFI};
+pub(crate) use radio::{CELL, RADIOS, WIFI};
 pub(crate) use udp::UDP;
 pub(crate) use uplink::uplink_fields;
 pub(crate) use web::{WEB, WebDraft};
@@ -345,6 +345,7 @@ pub(crate) fn settable(root: &Table) -> Vec<String> {
     for link in ["link", "uplink"] {
         keys.extend(RADIOS.iter().map(|radio| format!("{link}.{radio}")));
         keys.extend(WIFI.iter().map(|f| format!("{link}.wifi.{}", f.name)));
+        keys.extend(CELL.iter().map(|f| format!("{link}.cell.{}", f.name)));
     }
     keys.extend(KERNEL.iter().map(|f| format!("kernel.{}", f.name)));
     keys.extend(["aqm", "aqm.kind", "aqm.profile"].map(str::to_owned));

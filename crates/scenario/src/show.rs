@@ -8,9 +8,9 @@ use l4s_units::{Duration, Time};
 
 use crate::field::Field;
 use crate::schema::{
-    APP, ASSERT, AppDraft, AssertDraft, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL, LINK,
-    LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WIFI, WebDraft, jitter_item,
-    loss_item, set_limit, uplink_fields,
+    APP, ASSERT, AppDraft, AssertDraft, CELL, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL,
+    LINK, LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WIFI, WebDraft,
+    jitter_item, loss_item, set_limit, uplink_fields,
 };
 use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
@@ -155,6 +155,7 @@ impl Shown {
         self.inner(radio.name());
         match radio {
             Radio::Wifi(wifi) => self.fields(WIFI, wifi),
+            Radio::Cell(cell) => self.fields(CELL, cell),
         }
         self.at.pop();
     }

@@ -66,7 +66,7 @@ macro_rules! refuses {
 refuses! {
     an_unknown_key: "rate   = " => "rat   = ",
         "s.toml:6:1: `link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation` or `wifi`; \
+         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation`, `wifi` or `cell`; \
          did you mean `rate`?";
     an_airtime_of_seconds: "\"40mbit\"" => "\"40mbit\"\naggregation = \"1s\"",
         "s.toml:7:15: `link.aggregation`: found \"1s\", expected a time such as \"10ms\", from 0s \
@@ -76,7 +76,7 @@ refuses! {
          s or min, such as \"10ms\", from 0s to 100ms";
     a_misspelt_airtime: "\"40mbit\"" => "\"40mbit\"\nagregation = \"2ms\"",
         "s.toml:7:1: `link.agregation`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation` or `wifi`; did you mean `aggregation`?";
+         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation`, `wifi` or `cell`; did you mean `aggregation`?";
     an_unknown_table: "[aqm]" => "[amq]",
         "s.toml:9:2: `amq`: unknown key, expected `name`, `question`, `duration`, `warmup`, \
          `seed`, `host_jitter`, `link`, `aqm`, `uplink`, `group`, `web`, `app`, `program`, `udp`, `hop`, \
@@ -308,10 +308,10 @@ refuses_more! {
         "s.toml:11:13: `udp.direction`: found \"upp\", expected one of \"down\", \"up\"; did you mean \"up\"?";
     an_uplink_without_a_rate: "[uplink]\nbuffer = \"10p\"",
         "s.toml:9:1: `uplink.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
-         such as \"40mbit\"; or `trace`, or a table `wifi`";
+         such as \"40mbit\"; or `trace`, or a table `wifi` or `cell`";
     an_uplink_that_loses_acknowledgements: "[uplink]\nrate = \"1mbit\"\nack_loss = 0.1",
         "s.toml:11:1: `uplink.ack_loss`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `aggregation`, `wifi` or `aqm`";
+         `trace_scale`, `buffer`, `burst`, `aggregation`, `wifi`, `cell` or `aqm`";
     a_rate_beside_wifi: "[uplink]\nrate = \"1mbit\"\nwifi.mcs = 3",
         "s.toml:11:1: `uplink.wifi`: the link has a `rate` already; leave out one of them";
     a_trace_beside_wifi: "[uplink]\nwifi.mcs = 3\ntrace = \"lte-1\"",
@@ -347,6 +347,23 @@ refuses_more! {
     a_frame_that_is_too_long: "[uplink.wifi]\nairtime = \"6ms\"",
         "s.toml:10:11: `uplink.wifi.airtime`: found \"6ms\", expected a time such as \"10ms\", from 200us \
          to 5.484ms";
+    wifi_beside_a_cell: "[uplink]\nwifi.mcs = 3\ncell.mcs = 3",
+        "s.toml:11:1: `uplink.cell`: the link has a `wifi` already; leave out one of them";
+    an_unknown_key_of_a_cell: "[uplink.cell]\nlayer = 2",
+        "s.toml:10:1: `uplink.cell.layer`: unknown key, expected `bandwidth`, `spacing`, `mcs`, `layers`, \
+         `pattern`, `loss` or `request`; did you mean `layers`?";
+    a_bandwidth_without_blocks: "[uplink.cell]\nbandwidth = 100\nspacing = 15",
+        "s.toml:10:13: `uplink.cell.bandwidth`: there are no 100 MHz with 15 kHz, expected a bandwidth of \
+         5, 10, 15, 20, 25, 30, 40, 50 MHz";
+    a_spacing_of_millimetre_waves: "[uplink.cell]\nspacing = 120",
+        "s.toml:10:11: `uplink.cell.spacing`: found 120, expected one of 15, 30, 60";
+    a_pattern_of_other_letters: "[uplink.cell]\npattern = \"DDX\"",
+        "s.toml:10:11: `uplink.cell.pattern`: found \"DDX\", expected up to 40 of D, S and U such as \
+         \"DDDSU\", or \"fdd\"";
+    a_pattern_without_uplink: "[uplink.cell]\npattern = \"DDS\"",
+        "s.toml:10:11: `uplink.cell.pattern`: found \"DDS\", expected a slot of the uplink: U";
+    a_pattern_without_downlink: "[[hop]]\nname = \"h\"\ncell.pattern = \"U\"",
+        "s.toml:11:16: `hop.cell.pattern`: found \"U\", expected a slot of the downlink: D";
     a_rate_of_a_hop_beside_wifi: "[[hop]]\nname = \"h\"\nrate = \"1mbit\"\nwifi.mcs = 3",
         "s.toml:11:1: `hop.rate`: the link has a `wifi` already; leave out one of them";
     an_uplink_with_less_room_than_a_packet: "[uplink]\nrate = \"1mbit\"\nbuffer = \"1kb\"",
@@ -452,7 +469,7 @@ refuses_more! {
         "s.toml:12:10: `hop.buffer`: found \"1kb\", expected room for a packet of 1514b";
     a_hop_that_aggregates: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\naggregation = \"1ms\"",
         "s.toml:12:1: `hop.aggregation`: unknown key, expected `name`, `place`, `rate`, `buffer`, \
-         `burst`, `groups`, `per`, `wifi` or `aqm`";
+         `burst`, `groups`, `per`, `wifi`, `cell` or `aqm`";
     two_hops_of_one_name:
         "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\n[[hop]]\nname = \"H\"\nrate = \"1mbit\"",
         "s.toml:13:8: two `[[hop]]` are called `H`; give each its own name";
@@ -757,7 +774,7 @@ fn a_set_points_at_its_own_text() {
     assert_eq!(
         set("link.rat=40mbit"),
         "--set:1:1: `link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation` or `wifi`; \
+         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation`, `wifi` or `cell`; \
          did you mean `rate`?"
     );
     assert_eq!(set("40mbit"), "--set:1:1: expected KEY=VALUE, such as link.rate=40mbit");

@@ -91,7 +91,7 @@ fn rate_and_trace_exclude_each_other() {
     assert_eq!(
         parse("buffer = \"9p\"", &[]).unwrap_err(),
         "s.toml:1:1: `link.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
-         such as \"40mbit\"; or `trace`, or a table `wifi`"
+         such as \"40mbit\"; or `trace`, or a table `wifi` or `cell`"
     );
 }
 

@@ -9,7 +9,7 @@ use core::fmt;
 
 use l4s_aqm::{Limit, MTU};
 use l4s_bottleneck::{Frames, RouteLink, longest_detour, skb_memory};
-use l4s_model::{App, Group, Path, Scenario, Sizes, Udp, Web};
+use l4s_model::{App, Group, Path, Radio, Scenario, Sizes, Udp, Web};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
 use crate::connections::Flow;
@@ -349,7 +349,15 @@ impl Traffic {
 
     fn on_the_air(&self, scenario: &Scenario) -> u64 {
         if let Some(radio) = &scenario.link.radio {
-            return (radio.most_held() as u64).min(self.arriving);
+            let most = match radio {
+                Radio::Wifi(wifi) => wifi.window() as u64,
+                // A block that RLC sends anew takes less than 50 ms, and not one of 10,000 does so twice.
+                Radio::Cell(_) => {
+                    let held = self.fastest.bytes_in(Duration::from_millis(200));
+                    self.within(held, self.size, SMALLEST)
+                }
+            };
+            return most.min(self.arriving);
         }
         let airtime = scenario.link.aggregation;
         if airtime.is_zero() {

@@ -280,7 +280,7 @@ fn all_keys_are_set_or_none_and_the_fault_names_its_key() {
     assert_eq!(
         typo.message,
         "`link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, `trace_scale`, \
-         `buffer`, `burst`, `ack_loss`, `aggregation` or `wifi`"
+         `buffer`, `burst`, `ack_loss`, `aggregation`, `wifi` or `cell`"
     );
     assert_eq!(typo.help.unwrap(), "did you mean `rate`?");
     assert_eq!(fault(&[("aqm.target", "9s")]).field, "aqm.target");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use l4s_model::{Group, Hop, Link, Per, Scenario, Side, UPLINK, Udp, Web};
+use l4s_model::{Direction, Group, Hop, Link, Per, Scenario, Side, UPLINK, Udp, Web};
 use l4s_units::{Bytes, Rate};
 
 use super::link::{
@@ -144,7 +144,7 @@ pub(super) fn hops(
                 gathered.add(&entry.place, message, Some("leave out one of them".to_owned()));
             }
             refuse_beside(table, "hop", kind, gathered);
-            if let Some(radio) = radio(table, "hop", gathered) {
+            if let Some(radio) = radio(table, "hop", Direction::Down, gathered) {
                 draft.link = Link { burst: Bytes::ZERO, ..draft.link }.by(radio);
             }
         }

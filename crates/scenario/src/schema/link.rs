@@ -1,6 +1,6 @@
 //! `[link]` and `[aqm]`: the bottleneck and its queue.
 
-use l4s_model::{Buffer, Capacity, Link, Udp};
+use l4s_model::{Buffer, Capacity, Direction, Link, Udp};
 use l4s_trace::{MAX_PERIOD, Play};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, packets};
@@ -68,7 +68,7 @@ impl LinkDraft {
 pub(crate) const LINK: &[Field<LinkDraft>] = &[
     Field {
         name: "rate",
-        doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"; or `trace`, or a table `wifi`",
+        doc: "bits per second, 14 B of Ethernet per packet included, such as \"40mbit\"; or `trace`, or a table `wifi` or `cell`",
         required: false,
         read: |draft, node| {
             quantity(node, LOWEST_RATE, HIGHEST_RATE).map(|rate| draft.rate = Some(rate))
@@ -223,7 +223,8 @@ pub(super) fn read(
     let mut draft = LinkDraft { rate: None, trace: None, offset: None, scale: None, link: unset() };
     read_table(table, &node.place, path, fields, elsewhere, &mut draft, gathered);
     one_capacity(table, &node.place, path, gathered);
-    let radio = radio(table, path, gathered);
+    let direction = if path == "uplink" { Direction::Up } else { Direction::Down };
+    let radio = radio(table, path, direction, gathered);
     if gathered.count() > before {
         return None;
     }

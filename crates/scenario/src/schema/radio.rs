@@ -1,6 +1,6 @@
-//! `[link.wifi]`: a radio in the place of a rate.
+//! `[link.wifi]` and `[link.cell]`: a radio in the place of a rate.
 
-use l4s_model::{Radio, Standard, Wifi};
+use l4s_model::{Cell, Direction, Radio, Slot, Standard, Wifi};
 use l4s_units::Duration;
 
 use super::one_table;
@@ -9,7 +9,7 @@ use crate::field::{Field, Refusal, count, duration, read_table, word, written};
 use crate::tree::{Entry, Item, Node, Table, text};
 
 /// The tables of radios, within the table of a link.
-pub(crate) const RADIOS: [&str; 1] = ["wifi"];
+pub(crate) const RADIOS: [&str; 2] = ["wifi", "cell"];
 
 const STANDARDS: [(&str, Standard); 3] =
     [("n", Standard::N), ("ac", Standard::Ac), ("ax", Standard::Ax)];
@@ -84,6 +84,89 @@ pub(crate) const WIFI: &[Field<Wifi>] = &[
     },
 ];
 
+pub(crate) const CELL: &[Field<Cell>] = &[
+    Field {
+        name: "bandwidth",
+        doc: "the bandwidth of the carrier in MHz",
+        required: false,
+        read: |cell, node| count(node, 5, 100).map(|bandwidth| cell.bandwidth = bandwidth),
+        write: |cell| Some(Item::Integer(cell.bandwidth as i64)),
+    },
+    Field {
+        name: "spacing",
+        doc: "the subcarrier spacing in kHz: slots of 1, 0.5 or 0.25 ms",
+        required: false,
+        read: |cell, node| of(node, &Cell::SPACINGS).map(|spacing| cell.spacing = spacing),
+        write: |cell| Some(Item::Integer(cell.spacing as i64)),
+    },
+    Field {
+        name: "mcs",
+        doc: "modulation and coding, of the table up to 256-QAM",
+        required: false,
+        read: |cell, node| count(node, 0, Cell::HIGHEST_MCS).map(|mcs| cell.mcs = mcs),
+        write: |cell| Some(Item::Integer(cell.mcs as i64)),
+    },
+    Field {
+        name: "layers",
+        doc: "MIMO layers",
+        required: false,
+        read: |cell, node| count(node, 1, 4).map(|layers| cell.layers = layers),
+        write: |cell| Some(Item::Integer(cell.layers as i64)),
+    },
+    Field {
+        name: "pattern",
+        doc: "the slots of TDD: D down, U up, S special (10 of 14 symbols down); \"fdd\" for slots of one direction",
+        required: false,
+        read: |cell, node| pattern(node).map(|pattern| cell.pattern = pattern),
+        write: |cell| Some(text(pattern_text(&cell.pattern))),
+    },
+    Field {
+        name: "loss",
+        doc: "the chance that a block fails and is sent again 8 ms later",
+        required: false,
+        read: |cell, node| loss(node).map(|loss| cell.loss = loss),
+        write: |cell| Some(Item::Float(cell.loss)),
+    },
+    Field {
+        name: "request",
+        doc: "how often a terminal with an empty buffer may ask for a grant; without effect on the way down",
+        required: false,
+        read: |cell, node| {
+            duration(node, Duration::from_millis(1), Duration::from_millis(80))
+                .map(|request| cell.request = request)
+        },
+        write: |cell| Some(text(cell.request)),
+    },
+];
+
+const SLOTS: [(char, Slot); 3] = [('D', Slot::Down), ('S', Slot::Special), ('U', Slot::Up)];
+
+/// The most slots of a pattern: ten milliseconds of 60 kHz.
+const PATTERN: usize = 40;
+
+/// The pattern of FDD.
+const FDD: &str = "fdd";
+
+fn pattern(node: &Node) -> Result<Vec<Slot>, Refusal> {
+    let slot = |letter| SLOTS.iter().find(|(name, _)| *name == letter).map(|(_, slot)| *slot);
+    let slots = match node.text() {
+        Some(FDD) => Some(Vec::new()),
+        Some(text) if (1..=PATTERN).contains(&text.len()) => text.chars().map(slot).collect(),
+        _ => None,
+    };
+    slots.ok_or_else(|| {
+        Refusal::expected(format!("up to {PATTERN} of D, S and U such as \"DDDSU\", or \"{FDD}\""))
+    })
+}
+
+fn pattern_text(pattern: &[Slot]) -> String {
+    let letters = pattern.iter().flat_map(|slot| SLOTS.iter().find(|(_, other)| other == slot));
+    match pattern {
+        [] => FDD.to_owned(),
+        _ => letters.map(|(letter, _)| *letter).collect(),
+    }
+}
+
 /// One of these numbers.
 fn of(node: &Node, numbers: &[u64]) -> Result<u64, Refusal> {
     let found = match node.item {
@@ -104,19 +187,64 @@ fn loss(node: &Node) -> Result<f64, Refusal> {
     }
 }
 
-/// The radio of the link in `table`, whose path is `path`.
-pub(super) fn radio(table: &Table, path: &str, gathered: &mut Gathered) -> Option<Radio> {
-    let node = table.get("wifi")?;
-    let path = format!("{path}.wifi");
-    let table = one_table(node, &path, gathered)?;
+/// The radio of the link in `table`, whose path is `path` and which carries data in this direction.
+pub(super) fn radio(
+    table: &Table,
+    path: &str,
+    direction: Direction,
+    gathered: &mut Gathered,
+) -> Option<Radio> {
+    if let Some(node) = table.get("wifi") {
+        return wifi(node, &format!("{path}.wifi"), gathered).map(Radio::Wifi);
+    }
+    let node = table.get("cell")?;
+    cell(node, &format!("{path}.cell"), direction, gathered).map(Radio::Cell)
+}
+
+fn wifi(node: &Node, path: &str, gathered: &mut Gathered) -> Option<Wifi> {
+    let table = one_table(node, path, gathered)?;
     let before = gathered.count();
     let standard = table.get("standard").and_then(|node| word(node, &STANDARDS).ok());
     let mut wifi = Wifi::new(standard.unwrap_or(Standard::Ax));
-    read_table(table, &node.place, &path, WIFI, &[], &mut wifi, gathered);
+    read_table(table, &node.place, path, WIFI, &[], &mut wifi, gathered);
     if gathered.count() == before {
-        of_standard(&wifi, table, &path, gathered);
+        of_standard(&wifi, table, path, gathered);
     }
-    (gathered.count() == before).then_some(Radio::Wifi(wifi))
+    (gathered.count() == before).then_some(wifi)
+}
+
+fn cell(node: &Node, path: &str, direction: Direction, gathered: &mut Gathered) -> Option<Cell> {
+    let table = one_table(node, path, gathered)?;
+    let before = gathered.count();
+    let mut cell = Cell::new(direction);
+    read_table(table, &node.place, path, CELL, &[], &mut cell, gathered);
+    if gathered.count() > before {
+        return None;
+    }
+    if cell.resource_blocks().is_none() {
+        let key = if table.get("bandwidth").is_some() { "bandwidth" } else { "spacing" };
+        let place = table.get(key).map_or(&node.place, |node| &node.place);
+        let bandwidths: Vec<String> =
+            Cell::bandwidths(cell.spacing).map(|bandwidth| bandwidth.to_string()).collect();
+        let (bandwidth, spacing) = (cell.bandwidth, cell.spacing);
+        let message = format!(
+            "`{path}.{key}`: there are no {bandwidth} MHz with {spacing} kHz, expected a bandwidth of {} MHz",
+            bandwidths.join(", ")
+        );
+        gathered.add(place, message, None);
+    } else if cell.blocks().iter().all(|block| block.get() == 0) {
+        let (word, letter) = match direction {
+            Direction::Down => ("downlink", 'D'),
+            Direction::Up => ("uplink", 'U'),
+        };
+        let place = table.get("pattern").map_or(&node.place, |node| &node.place);
+        let message = format!(
+            "`{path}.pattern`: found \"{}\", expected a slot of the {word}: {letter}",
+            pattern_text(&cell.pattern)
+        );
+        gathered.add(place, message, None);
+    }
+    (gathered.count() == before).then_some(cell)
 }
 
 /// Refuses what the standard of the link does not have.

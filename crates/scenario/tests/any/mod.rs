@@ -189,6 +189,9 @@ impl Dice {
 
     /// A radio of a link, as keys of its table.
     fn radio(&mut self) -> String {
+        if self.one_in(2) {
+            return self.cell();
+        }
         let (standard, widths, mcs, guards) = [
             ("n", &["20", "40"][..], 7, &["400ns", "800ns"][..]),
             ("ac", &["20", "40", "80", "160"], 8, &["400ns", "800ns"]),
@@ -216,6 +219,34 @@ impl Dice {
         }
         if self.one_in(2) {
             text += &format!("wifi.loss = {:?}\n", self.number(0.0, 0.5));
+        }
+        text
+    }
+
+    fn cell(&mut self) -> String {
+        let (spacing, bandwidths) =
+            [(15, &["20", "25", "50"][..]), (30, &["20", "70", "100"]), (60, &["20", "60", "100"])]
+                [self.below(3) as usize];
+        let mut text = format!("cell.spacing = {spacing}\n");
+        if self.one_in(2) {
+            text += &format!("cell.bandwidth = {}\n", self.pick(bandwidths));
+        }
+        if self.one_in(2) {
+            text += &format!("cell.mcs = {}\n", self.between(5, 27));
+        }
+        if self.one_in(2) {
+            text += &format!("cell.layers = {}\n", self.between(1, 4));
+        }
+        if self.one_in(2) {
+            let pattern = self.pick(&["fdd", "DSU", "DDDDDDDSUU"]);
+            text += &format!("cell.pattern = \"{pattern}\"\n");
+        }
+        if self.one_in(2) {
+            text += &format!("cell.loss = {:?}\n", self.number(0.0, 0.5));
+        }
+        if self.one_in(2) {
+            let request = self.time(Duration::from_millis(1), Duration::from_millis(80));
+            text += &format!("cell.request = \"{request}\"\n");
         }
         text
     }
