@@ -44,13 +44,17 @@ class Marks(TypedDict):
     classic: int
 
 
-class Drops(TypedDict):
-    """Packets dropped, by cause."""
-
+class _Drops(TypedDict):
     overload: int
     aqm: int
     limit: int
     memory: int
+
+
+class Drops(_Drops, total=False):
+    """Packets dropped, by cause."""
+
+    radio: int
 
 
 class _Queue(TypedDict):

@@ -7,8 +7,8 @@ use l4s_aqm::{Config, DropCause, MarkCause, Packet, Queue, Watch};
 use l4s_bottleneck::Bottleneck;
 use l4s_lab::{Delivery, End, FIRST_PORT, Frame, Plane, UDP_PORT};
 use l4s_model::{
-    AccEcnMangling, Direction, EcnMangling, Hop, Jitter, Link, Loss, Path, PathEvent, Per,
-    Scenario, Side, SourceId, Uplink,
+    AccEcnMangling, Cell, Direction, EcnMangling, Hop, Jitter, Link, Loss, Path, PathEvent, Per,
+    Radio, Scenario, Side, SourceId, Standard, Uplink, Wifi,
 };
 use l4s_observe::{HopEvent, Observer, Traced};
 use l4s_scenario::bundled;
@@ -346,6 +346,13 @@ fn play(bench: &mut Bench, packets: &[(u64, Made)], calls: &[u64]) -> Vec<(Time,
     arrivals
 }
 
+/// A radio that loses packets.
+fn radio() -> impl Strategy<Value = Radio> {
+    let wifi = Wifi { width: 20, streams: 1, mcs: 3, loss: 0.3, ..Wifi::new(Standard::Ax) };
+    let cell = Cell { layers: 1, mcs: 5, loss: 0.2, ..Cell::new(Direction::Down) };
+    prop::sample::select(vec![Radio::Wifi(wifi), Radio::Cell(cell)])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
@@ -355,11 +362,15 @@ proptest! {
     fn decisions_are_those_of_the_simulator(
         aqm in aqm(),
         aggregation in prop::sample::select(vec![0u64, 0, 2]),
+        radio in prop::option::of(radio()),
         packets in packets(600),
         calls in prop::collection::vec(0u64..400, 1..20),
     ) {
         let mut scenario = scenario(RATE, aqm);
-        scenario.link.aggregation = Duration::from_millis(aggregation);
+        scenario.link = match radio {
+            None => Link { aggregation: Duration::from_millis(aggregation), ..scenario.link },
+            Some(radio) => Link { burst: Bytes::ZERO, ..scenario.link }.by(radio),
+        };
         let mut bench = Bench::new(&scenario);
         let arrivals = play(&mut bench, &packets, &calls);
         let end = arrivals.last().unwrap().0;

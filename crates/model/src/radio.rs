@@ -1,4 +1,4 @@
-//! Links that are radios: what of them is constant.
+//! Links that are radios: their constant parameters.
 //!
 //! The parameters are here, and the times and rates that follow from them by the formulas of the standards. The state
 //! machines that send packets by these are in `l4s-bottleneck`.

@@ -53,6 +53,8 @@ bundled! {
     "video",
     "changes",
     "varying-link",
+    "wifi",
+    "cell",
     "live",
     "fallback-1",
     "fallback-7",

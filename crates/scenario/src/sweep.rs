@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::MAX_POINTS;
 use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
-use crate::schema::{HEAD, TABLES, naming_key, near_key, settable, source_names};
+use crate::schema::{HEAD, RADIOS, TABLES, naming_key, near_key, settable, source_names};
 use crate::tree::{Entry, Item, Node, Table};
 
 /// One key set to one value.
@@ -96,6 +96,11 @@ impl Setting {
                     uplink.table_mut("aqm", &self.place).map(|aqm| aqm.set(entry(key))).is_some()
                 })
             }
+            [link @ ("link" | "uplink"), radio, key] if RADIOS.iter().any(|name| name == radio) => {
+                let link = root.table_mut(link, &self.place);
+                let radio = link.and_then(|link| link.table_mut(radio, &self.place));
+                radio.map(|radio| radio.set(entry(key))).is_some()
+            }
             // All of them at once, so that a case can have its own.
             [
                 list @ ("uplink" | "web" | "app" | "program" | "udp" | "hop" | "path" | "at"
@@ -130,6 +135,13 @@ impl Setting {
                             as_kind_table(table, kind);
                             if let Some(kind) = table.table_mut(kind, &self.place) {
                                 kind.set(entry(setting));
+                            }
+                        }
+                        [radio, setting]
+                            if *list == "hop" && RADIOS.iter().any(|name| name == radio) =>
+                        {
+                            if let Some(radio) = table.table_mut(radio, &self.place) {
+                                radio.set(entry(setting));
                             }
                         }
                         _ => found = false,

@@ -2,7 +2,7 @@
 
 use l4s_model::{
     AccEcnMangling, App, Buffer, Change, Direction, Distribution, EcnMangling, EcnMode, Hold,
-    Jitter, Loss, Path, PathChange, Per, Reorder, Side, Sizes, Web,
+    Jitter, Loss, Path, PathChange, Per, Radio, Reorder, Side, Sizes, Web,
 };
 use l4s_scenario::{Plan, bundled, show};
 use l4s_units::{Bytes, Duration, Ecn, Frequency, Rate, Time};
@@ -646,6 +646,9 @@ fn bundled_scenarios_have_the_runs_of_their_papers() {
     assert_eq!(runs("phase"), 2);
     // A perfect path and seventeen others.
     assert_eq!(runs("imperfect-path"), 18);
+    // Three numbers of stations, and three losses, by four steps.
+    assert_eq!(runs("wifi"), 12);
+    assert_eq!(runs("cell"), 12);
     // Seven rates by two AQMs. Five loads by three AQMs (Fallback appendix D). Eight sizes of a campus by
     // three AQMs by two detectors. Two rates by four RTTs by three bursts by two sets of constants.
     assert_eq!(runs("two-bottlenecks"), 14);
@@ -692,4 +695,27 @@ proptest! {
         text[at] = byte;
         let _ = Plan::parse("any.toml", &String::from_utf8_lossy(&text), &[]);
     }
+}
+
+#[test]
+fn a_setting_of_a_radio_is_one_of_the_table_of_its_link() {
+    let text = "duration = \"10s\"\nlink.wifi.mcs = 3\n\
+                [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                [[hop]]\nname = \"h\"\ncell.layers = 1\n\
+                [sweep]\n\"link.wifi.stations\" = [0, 2]\n";
+    let set = ["hop.h.cell.mcs=5", "uplink.cell.layers=3"].map(str::to_owned);
+    let plan = Plan::parse("s", text, &set).unwrap_or_else(|faults| panic!("{faults}"));
+    let stations = plan.points.iter().map(|point| match &point.scenario.link.radio {
+        Some(Radio::Wifi(wifi)) => (wifi.mcs, wifi.stations),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(stations.collect::<Vec<_>>(), [(3, 0), (3, 2)]);
+    let scenario = &plan.points[0].scenario;
+    let layers = [&scenario.hops[0].link, &scenario.uplink.as_ref().unwrap().link].map(|link| {
+        match &link.radio {
+            Some(Radio::Cell(cell)) => (cell.layers, cell.mcs, cell.direction),
+            other => panic!("{other:?}"),
+        }
+    });
+    assert_eq!(layers, [(1, 5, Direction::Down), (3, 19, Direction::Up)]);
 }

@@ -351,7 +351,7 @@ impl Traffic {
         if let Some(radio) = &scenario.link.radio {
             let most = match radio {
                 Radio::Wifi(wifi) => wifi.window() as u64,
-                // A block that RLC sends anew takes less than 50 ms, and not one of 10,000 does so twice.
+                // A block that RLC sends again takes less than 50 ms, and not one of 10,000 does so twice.
                 Radio::Cell(_) => {
                     let held = self.fastest.bytes_in(Duration::from_millis(200));
                     self.within(held, self.size, SMALLEST)

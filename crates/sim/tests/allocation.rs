@@ -101,6 +101,31 @@ fn no_allocation_per_frame() {
     assert!(after <= before + 20, "{before} then {after} allocations");
 }
 
+/// Packets and allocations of a flow over a radio.
+fn cost_of_radio(radio: &str, seconds: u32) -> (u64, u64) {
+    let text = format!(
+        "duration = \"{seconds}s\"\nlink.{radio}\nlink.buffer = \"200p\"\naqm = \"fifo\"\n\
+         [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n"
+    );
+    let plan = l4s_scenario::Plan::parse("radio.toml", &text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let mut packets = 0;
+    let info = allocation_counter::measure(|| packets = l4s_sim::run(scenario, &mut ()).packets);
+    (packets, info.count_total)
+}
+
+#[test]
+fn no_allocation_per_packet_on_radios() {
+    for radio in [
+        "wifi = { width = 20, streams = 1, mcs = 5, stations = 1, loss = 0.1 }",
+        "cell = { layers = 1, loss = 0.2 }",
+    ] {
+        let ((few, before), (many, after)) = (cost_of_radio(radio, 10), cost_of_radio(radio, 100));
+        assert!(many > few + 100_000, "{few} {many}");
+        assert!(after <= before + 30, "{before} then {after} allocations");
+    }
+}
+
 /// Packets and allocations of four flows with a link before the bottleneck and four behind it.
 fn cost_of_hops(seconds: u32) -> (u64, u64) {
     let text = format!(

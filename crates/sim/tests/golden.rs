@@ -232,6 +232,16 @@ fn varying_link() {
 }
 
 #[test]
+fn wifi() {
+    check("wifi", &["duration=10s", "warmup=2s"]);
+}
+
+#[test]
+fn cell() {
+    check("cell", &["duration=10s", "warmup=2s"]);
+}
+
+#[test]
 fn live() {
     check("live", &[]);
 }

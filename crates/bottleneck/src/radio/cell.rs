@@ -8,7 +8,7 @@
 //!
 //! At the start of a slot of the link's direction a block takes packets from the queue. The last one is cut (RLC, 3GPP TS
 //! 38.322), and its rest begins the next block. A block that fails is sent again by HARQ, up to four times, in a slot of the
-//! same size. Then RLC in acknowledged mode notices that it is missing, and it begins anew: no packet is lost. The
+//! same size. Then RLC in acknowledged mode notices that it is missing, and it begins again: no packet is lost. The
 //! receiver hands packets over in order (PDCP, 3GPP TS 38.323), so all wait for the oldest block that was not received.
 //!
 //! On the way up a terminal whose buffer was empty asks for a grant first. As long as its buffer is not empty it has one in
@@ -34,7 +34,7 @@ struct Again {
 struct Block {
     number: u64,
     size: Bytes,
-    /// The start of its first transmission, since it began anew.
+    /// The start of its first transmission, since it last began.
     first: Time,
     /// Transmissions since then.
     sent: u32,
@@ -209,7 +209,7 @@ impl<P> Cell<P> {
             return;
         }
         if !(waiting || self.rest > 0) || self.granted.is_none_or(|granted| granted > start) {
-            // What was planned is gone.
+            // The packets that it was planned for are gone.
             self.free = slot + 1;
             self.state = State::Idle;
             return;
@@ -299,7 +299,7 @@ impl<P> Cell<P> {
         if self.loss.hits(self.rng.next_u32()) {
             let start = self.start(self.free - 1);
             let again = match block.sent {
-                // RLC reports it as missing, and it is sent anew.
+                // RLC reports it as missing, and it begins again.
                 Parameters::TRANSMISSIONS => Again {
                     due: (block.first + Parameters::REASSEMBLY).max(start) + Parameters::HARQ,
                     block: Block { sent: 0, ..block },

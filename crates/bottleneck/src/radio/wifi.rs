@@ -6,8 +6,8 @@
 //! client                     ▏▏▏x                            ▏▏▏▏▏▏   x was lost: those after it wait
 //! ```
 //!
-//! An A-MPDU begins with the MPDUs that were not received before, and takes more from the queue as long as these fit in
-//! the window of the block acknowledgement, in the most bytes, and in the longest PPDU (IEEE 802.11-2020 §10.12 and §10.25). The
+//! An A-MPDU begins with the MPDUs that were not received before, and takes more from the queue. They must fit in the window of
+//! the block acknowledgement, in the most bytes, and in the longest PPDU (IEEE 802.11-2020 §10.12 and §10.25). The
 //! receiver hands packets over in order. An MPDU that failed as often as it may is lost, and is waited for no longer.
 
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
-//! A cell: how much a slot of 5G NR carries, and how long what fails takes.
+//! A cell: how much a slot of 5G NR carries, and how long retransmissions take.
 //!
-//! One terminal has all of a carrier in the frequency range 1, and its channel is constant. What a slot carries is the rate
+//! One terminal has all of a carrier in the frequency range 1, and its channel is constant. A slot carries the rate
 //! of 3GPP TS 38.306 §4.1.2 in the time of a slot. HARQ and grants have the times of LTE FDD, in which an answer comes four
 //! milliseconds after the question (3GPP TS 36.213): NR leaves them to the network.
 
@@ -139,8 +139,8 @@ impl Cell {
     /// The time from a scheduling request to the data: four milliseconds to the grant, and four more (3GPP TS 36.213).
     pub const GRANT: Duration = Duration::from_millis(8);
 
-    /// Bytes before a packet, or its first part: MAC 3 (3GPP TS 38.321 §6.1.2), RLC 3 (AM with 18 bits, 3GPP TS 38.322
-    /// §6.2.2), PDCP 3 (18 bits, 3GPP TS 38.323 §6.2.2) and SDAP 1 (3GPP TS 37.324 §6.2.2).
+    /// Bytes before a packet, or its first part. MAC has 3 (3GPP TS 38.321 §6.1.2) and RLC 3 (AM with 18 bits, 3GPP TS 38.322
+    /// §6.2.2). PDCP has 3 (18 bits, 3GPP TS 38.323 §6.2.2) and SDAP 1 (3GPP TS 37.324 §6.2.2).
     pub const HEADER: u64 = 3 + 3 + 3 + 1;
     /// Bytes before another part of it: MAC 3, and RLC 5 with the offset of the part.
     pub const PART_HEADER: u64 = 3 + 5;

@@ -1,4 +1,4 @@
-//! WiFi: how long frames of IEEE 802.11n, ac and ax take, and what a saturated link carries.
+//! WiFi: how long frames of IEEE 802.11n, ac and ax take, and the rate of a saturated link.
 //!
 //! 802.11n is the HT PHY and 802.11ac the VHT PHY of IEEE 802.11-2020 (clauses 19 and 21), 802.11ax the HE PHY of
 //! IEEE 802.11ax-2021 (clause 27). All are at 5 GHz, with one PPDU for one station at a time.
@@ -213,7 +213,7 @@ impl Wifi {
     }
 
     /// The time of a compressed block acknowledgement: 32 bytes with a bitmap of 64 MPDUs, 56 with one of 256 (IEEE
-    /// 802.11-2020 §9.3.1, IEEE 802.11ax-2021 §9.3.1), in OFDM at 24 Mb/s (§17.3: 96 bits in a symbol of 4 us).
+    /// 802.11-2020 §9.3.1, IEEE 802.11ax-2021 §9.3.1). It is sent in OFDM at 24 Mb/s (§17.3: 96 bits in a symbol of 4 us).
     pub fn block_ack(&self) -> Duration {
         let bytes = if self.window() > 64 { 56 } else { 32 };
         Duration::from_micros(20 + 4 * (16 + bytes * 8 + 6_u64).div_ceil(96))
@@ -262,9 +262,9 @@ impl Wifi {
         (2..=window).take_while(|n| self.fits(Bytes::new(each * n))).last().unwrap_or(1)
     }
 
-    /// The chance that a station that always sends transmits in a slot, and that its PPDU collides, where others do as well:
+    /// The chance that a station transmits in a slot, and that its PPDU collides, where all always send. It is
     /// the fixed point of G. Bianchi, "Performance analysis of the IEEE 802.11 distributed coordination
-    /// function", IEEE JSAC 18(3), 2000, §IV, with the retry limit of the standard in his chain: after as many
+    /// function", IEEE JSAC 18(3), 2000, §IV, with the retry limit of the standard in his chain. After as many
     /// failures the window is the smallest one again.
     pub fn contention(&self) -> (f64, f64) {
         let power = |base: f64, times: u64| (0..times).fold(1.0, |product, _| product * base);
@@ -291,7 +291,7 @@ impl Wifi {
     }
 
     /// The rate at which the link carries packets of 1500 bytes of IP when it always has some to send, each with 14 bytes of
-    /// Ethernet: its packets of a PPDU over the mean time from one of its PPDUs to the next. The time is Bianchi's, with n
+    /// Ethernet. It is its packets of a PPDU over the mean time from one of its PPDUs to the next. The time is Bianchi's, with n
     /// stations that transmit in a slot with the chance τ: an idle slot, or an exchange and an AIFS. Not in it are PPDUs that are
     /// shorter because the window of the block acknowledgement waits for an MPDU that was lost.
     pub fn rate(&self) -> Rate {

@@ -247,7 +247,7 @@ fn cell(node: &Node, path: &str, direction: Direction, gathered: &mut Gathered) 
     (gathered.count() == before).then_some(cell)
 }
 
-/// Refuses what the standard of the link does not have.
+/// Refuses values that the standard of the link does not have.
 fn of_standard(wifi: &Wifi, table: &Table, path: &str, gathered: &mut Gathered) {
     let [(standard, _)] =
         STANDARDS.iter().filter(|(_, s)| *s == wifi.standard).collect::<Vec<_>>()[..]

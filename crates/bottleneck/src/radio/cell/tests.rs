@@ -24,8 +24,8 @@ fn is_near(found: f64, expected: f64, tolerance: f64) {
     assert!((found / expected - 1.0).abs() < tolerance, "{found} {expected}");
 }
 
-/// 100 MHz with 30 kHz, four layers and 256-QAM at 948/1024 are 273 blocks of 12 subcarriers and 28,000 symbols per second: 4 · 8 ·
-/// 0.92578125 · 273 · 12 · 28000 · 0.86 = 2337 Mb/s, the known rate of 3GPP TS 38.306 §4.1.2.
+/// 100 MHz with 30 kHz are 273 blocks of 12 subcarriers and 28,000 symbols per second. With four layers and 256-QAM at 948/1024
+/// 4 · 8 · 0.92578125 · 273 · 12 · 28000 · 0.86 = 2337 Mb/s, the known rate of 3GPP TS 38.306 §4.1.2.
 #[test]
 fn the_peak_rate_is_that_of_the_terminal_capabilities() {
     let cell = Cell { bandwidth: 100, mcs: 27, layers: 4, ..fdd(0.0) };
@@ -34,7 +34,7 @@ fn the_peak_rate_is_that_of_the_terminal_capabilities() {
     is_near(cell.peak().as_bps() as f64, 2_337e6 * 0.92 / 0.86, 1e-3);
 }
 
-/// Each block has 9422 bytes, of which 8 are the header of another part. A packet of 1500 bytes has 10 of headers.
+/// Each block has 9422 bytes, and 8 of them are the header of another part. A packet of 1500 bytes has 10 of headers.
 #[test]
 fn a_saturated_link_carries_its_blocks_less_those_that_fail() {
     let whole = 2_000.0 * (9_422.0 - 8.0) / 1_510.0 * 1_514.0 * 8.0;
@@ -79,7 +79,7 @@ fn a_packet_that_is_larger_than_a_block_is_cut() {
     let cell = Cell { bandwidth: 5, spacing: 15, mcs: 0, layers: 1, ..fdd(0.0) };
     let block = cell.blocks()[0].get();
     let mut run = Run::new(&link(&cell), 1);
-    // What fits into one, and a byte more.
+    // A packet that fits into one, and one with a byte more.
     run.send(at(0), block - 10 + 14);
     run.advance(at(900_000));
     run.send(at(1_000_000), block - 10 + 14 + 1);
@@ -101,7 +101,7 @@ fn a_block_that_fails_is_sent_again_8_ms_later() {
     for (time, number, _) in &run.landed {
         let took = time.since(at(number * gap)).as_micros();
         let again = [500, 8_500, 16_500, 24_500].iter().position(|us| *us == took);
-        // Anew after 43 ms.
+        // Once more after 43 ms.
         assert!(again.is_some() || (took - 500) % 43_000 % 8_000 == 0, "{took}");
         counts[again.unwrap_or(4)] += 1;
     }
@@ -127,7 +127,7 @@ fn an_uplink_asks_for_a_grant_when_its_buffer_was_empty() {
 }
 
 proptest! {
-    /// Whatever comes, packets arrive in order and none is lost, and none before a slot began and ended after it came.
+    /// For any arrivals, packets arrive in order and none is lost, and none before a slot began and ended after it came.
     #[test]
     fn packets_arrive_in_order_and_all(
         column in 0usize..3, place in 0usize..8, mcs in 0u64..28, layers in 1u64..5, loss in 0.0..0.5f64, seed: u64,

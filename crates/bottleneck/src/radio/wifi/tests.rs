@@ -111,7 +111,7 @@ fn equal_stations_have_equal_shares() {
     for stations in [1, 2, 4, 9] {
         let wifi = Wifi { stations, ..Wifi::new(Standard::Ac) };
         is_near(saturated(&wifi, 120), wifi.rate().as_bps() as f64, 0.03);
-        // Of the whole channel, less what collisions take.
+        // Of the whole channel, less the time of collisions.
         let whole = Wifi::new(Standard::Ac).rate().as_bps() as f64;
         let share = wifi.rate().as_bps() as f64 / whole * (stations + 1) as f64;
         assert!((0.6..1.05).contains(&share), "{stations}: {share}");
@@ -155,7 +155,7 @@ fn an_mpdu_that_fails_seven_times_is_a_drop() {
 }
 
 proptest! {
-    /// Whatever comes, packets are conserved and in order, and none lands before its bits are on the air.
+    /// For any arrivals, packets are conserved and in order, and none lands before its bits are on the air.
     #[test]
     fn packets_arrive_in_order_or_are_lost(
         standard in prop::sample::select(vec![Standard::N, Standard::Ac, Standard::Ax]),
