@@ -422,7 +422,11 @@ impl Resolved {
         protocol::Link {
             rate: self.get(table, "rate"),
             rate_bps: link.rate.as_bps() as f64,
-            trace: link.trace.as_ref().map(|capacity| capacity.file().to_owned()),
+            trace: match (&link.trace, &link.radio) {
+                (Some(capacity), _) => Some(capacity.file().to_owned()),
+                (None, Some(radio)) => Some(radio.name().to_owned()),
+                (None, None) => None,
+            },
             buffer: self.get(table, "buffer"),
         }
     }

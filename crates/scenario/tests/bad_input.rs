@@ -347,6 +347,10 @@ refuses_more! {
     a_frame_that_is_too_long: "[uplink.wifi]\nairtime = \"6ms\"",
         "s.toml:10:11: `uplink.wifi.airtime`: found \"6ms\", expected a time such as \"10ms\", from 200us \
          to 5.484ms";
+    a_change_of_the_rate_of_a_radio:
+        "[uplink]\ncell.mcs = 3\n[[at]]\ntime = \"1s\"\nuplink.rate = \"1mbit\"",
+        "s.toml:13:15: `at.uplink.rate`: the link is `uplink.cell`, which has a rate of its own; leave out \
+         one of them";
     wifi_beside_a_cell: "[uplink]\nwifi.mcs = 3\ncell.mcs = 3",
         "s.toml:11:1: `uplink.cell`: the link has a `wifi` already; leave out one of them";
     an_unknown_key_of_a_cell: "[uplink.cell]\nlayer = 2",

@@ -212,6 +212,21 @@ fn paths_are_set_by_their_name() {
 }
 
 #[test]
+fn viewers_set_no_rate_of_a_radio() {
+    let text = "link.wifi.stations = 1\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
+    let document = self::text(text).unwrap();
+    let fault = document.with(0, &set(&[("link.rate", "9mbit")])).unwrap_err();
+    assert_eq!(fault.message, "`link.rate`: the link has a `wifi` already");
+    let rate = |document: &Document| {
+        let link = document.settings(1, false, 1.0).lanes.remove(0).link;
+        assert_eq!((link.rate.as_str(), link.trace.as_deref()), ("", Some("wifi")));
+        link.rate_bps
+    };
+    let more = document.with(0, &set(&[("link.wifi.stations", "4")])).unwrap();
+    assert!(rate(&more) < rate(&document));
+}
+
+#[test]
 fn viewers_choose_a_bundled_trace_and_no_rate_beside_it() {
     let text = "link.trace = \"lte-1\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
     let document = self::text(text).unwrap();

@@ -67,7 +67,7 @@ pub struct Link {
     pub rate: String,
     /// The same in bits per second; the mean of the trace.
     pub rate_bps: f64,
-    /// The trace that it follows.
+    /// The trace that it follows, or the kind of radio that it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// The maximum backlog for it.

@@ -231,9 +231,9 @@ fn rate(table: &Table, name: &str, link: Option<&Link>, gathered: &mut Gathered)
         return None;
     }
     if let Some(radio) = link.and_then(|link| link.radio.as_ref()) {
-        let name = radio.name();
+        let radio = radio.name();
         let message =
-            format!("`at.link.rate`: the link is `link.{name}`, which has a rate of its own");
+            format!("`{path}`: the link is `{name}.{radio}`, which has a rate of its own");
         gathered.add(&node.place, message, Some("leave out one of them".to_owned()));
         return None;
     }
