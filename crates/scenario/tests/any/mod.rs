@@ -305,9 +305,10 @@ impl Dice {
         text += &format!("qdisc = \"{}\"\n", self.pick(&["linux", "bpf"]));
         let (aqms, ccs) = (disciplines(), controls());
         let goes_up = self.one_in(3);
+        let up_is_radio = goes_up && self.one_in(4);
         if goes_up {
             text += "[uplink]\n";
-            text += &match self.one_in(4) {
+            text += &match up_is_radio {
                 true => self.radio(),
                 false => format!("rate = {}\n", self.rate(1_000_000, 1_000_000_000_000)),
             };
@@ -457,7 +458,14 @@ impl Dice {
         for _ in 0..self.below(4) {
             let time = Duration::from_nanos(self.between(1, ns - 1));
             text += &format!("[[at]]\ntime = \"{time}\"\n");
-            let what = 1 + self.below(7) + if goes_up { 8 * self.below(4) } else { 0 };
+            let mut what = 1 + self.below(7) + if goes_up { 8 * self.below(4) } else { 0 };
+            // A radio has no rate to change.
+            if is_radio {
+                what = what & !1 | 2;
+            }
+            if up_is_radio {
+                what &= !8;
+            }
             if what & 1 != 0 {
                 text += &format!("link.rate = {}\n", self.rate(1000, 1_000_000_000_000));
             }
