@@ -133,7 +133,6 @@ pub struct Bottleneck<P> {
 
 /// How a link sends packets, if not one by one at one rate.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one per link, in a box")]
 enum Way<P> {
     /// In aggregates, at the rate of the shaper.
     Aggregates(Aggregate<P>),
@@ -371,9 +370,7 @@ impl<P: Packet> Bottleneck<P> {
     /// none, before the next transmission.
     #[inline]
     pub fn land(&mut self, now: Time) -> Option<P> {
-        if self.way.is_none() {
-            return None;
-        }
+        self.way.as_ref()?;
         self.land_by_way(now)
     }
 
