@@ -41,7 +41,7 @@ impl Slot {
 /// A link between a cell and its only terminal.
 ///
 /// ```
-/// use l4s_model::{Cell, Direction};
+/// use l4s_model::{Cell, Direction, Slot};
 /// use l4s_units::Duration;
 ///
 /// let cell = Cell::new(Direction::Down);
@@ -50,6 +50,7 @@ impl Slot {
 /// assert_eq!(cell.resource_blocks(), Some(51));
 /// let bytes: Vec<u64> = cell.blocks().iter().map(|block| block.get()).collect();
 /// assert_eq!(bytes, [9422, 9422, 9422, 6730, 0]);
+/// assert_eq!(cell.pattern[3], Slot::Special);
 /// // In FDD every slot is.
 /// let fdd = Cell { pattern: vec![], ..cell };
 /// assert_eq!(fdd.blocks().len(), 1);

@@ -34,7 +34,7 @@ pub enum Standard {
 ///
 /// // Where another station always sends as well, each has a bit less than half.
 /// let shared = Wifi { stations: 1, ..wifi.clone() };
-/// assert!(shared.rate() * 2 < wifi.rate());
+/// assert!(2 * shared.rate().as_bps() < wifi.rate().as_bps());
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Wifi {
