@@ -45,12 +45,12 @@ export const FULL_MS = 200;
 /** How far a queue is filled: the root, so that half a millisecond is seen beside a fifth of a second. */
 export const filled = (delay_ms: number): number => Math.min(1, Math.sqrt(Math.max(0, delay_ms) / FULL_MS));
 
-/** The least height of a picture of so many pairs of ends; two ways need room for their queues. */
+/** The least height of the picture, for a number of host pairs. The queues of two directions need a fixed minimum. */
 export const leastHeight = (ends: number, ways: number): number => Math.max(56 + 50 * ends, ways > 1 ? 330 : 0);
 
 /**
- * `part` is the part of the picture that the queues have: all of it, or one half of it beside another way. The way
- * up is laid out as in a mirror, from left to right too: whoever draws it turns it over.
+ * `part` is the share of the picture's height that the queues have: all of it, or one half where there are two
+ * directions. The result always runs from left to right. The caller mirrors it for the way up.
  */
 export function layout(
   width: number,
