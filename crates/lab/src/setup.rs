@@ -401,15 +401,20 @@ fn tcp(
         }
     }
     pair.name.clone_from(&group.name);
-    pair.server.device = match (&group.cc, control.sockets) {
-        _ if ecn != Some(Ecn::Ect1) || options.built || options.internet == Some(number) => {
-            OnDevice::Nothing
+    // Both ends have the group's congestion control, and acknowledgements of Accurate ECN are ECT like data. A
+    // client of its own kind is no L4S host, and programs of the user set their packets' codepoints.
+    if ecn == Some(Ecn::Ect1) && !options.built && options.internet != Some(number) {
+        pair.server.device = match (&group.cc, control.sockets) {
+            (l4s_cc::Config::Prague(config), Some(map)) if config.fallback == Fallback::Active => {
+                OnDevice::Tracers { cc: control.name.clone(), map }
+            }
+            _ => OnDevice::Ect1,
+        };
+        let has_programs = scenario.programs.iter().any(|program| program.group == number);
+        if group.peer == Peer::Auto && !has_programs {
+            pair.client.device = OnDevice::Ect1;
         }
-        (l4s_cc::Config::Prague(config), Some(map)) if config.fallback == Fallback::Active => {
-            OnDevice::Tracers { cc: control.name.clone(), map }
-        }
-        _ => OnDevice::Ect1,
-    };
+    }
     let end = Time::ZERO + scenario.duration;
     if let Part::TcpServer { cc, leaves, pacing, shows, sndbuf, downloads, apps, .. } =
         &mut pair.server.part

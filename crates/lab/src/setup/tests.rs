@@ -143,6 +143,25 @@ fn a_client_asks_for_the_ecn_that_it_has() {
     }
 }
 
+#[test]
+fn both_ends_of_an_l4s_group_send_ect1() {
+    for (group, expected) in [
+        ("cc = \"prague\"", [OnDevice::Ect1, OnDevice::Ect1]),
+        ("cc = \"prague\"\npeer = \"accecn\"", [OnDevice::Ect1, OnDevice::Nothing]),
+        ("cc = \"prague\"\npeer = \"rfc3168\"", [OnDevice::Nothing, OnDevice::Nothing]),
+        ("cc = \"dctcp\"", [OnDevice::Nothing, OnDevice::Nothing]),
+    ] {
+        let text = format!("[[group]]\nname = \"A\"\nrtt = \"10ms\"\n{group}\n");
+        let plan = plan(&text, &LabOptions::default()).unwrap();
+        let pair = &plan.pairs[0];
+        assert_eq!(
+            [&pair.server.device, &pair.client.device],
+            [&expected[0], &expected[1]],
+            "{group}"
+        );
+    }
+}
+
 /// The kernel decides Prague's behaviour with a client of RFC 3168.
 #[test]
 fn a_fall_back_that_this_kernel_does_not_have_is_refused_with_words() {
