@@ -238,11 +238,9 @@ impl Meter {
         let sources = 0..scenario.roster().sources();
         let is_up: Vec<bool> =
             sources.map(|source| scenario.direction_of(source) == Direction::Up).collect();
-        // Where nobody sends up, acknowledgements are all that there is.
-        let least = if is_up.contains(&true) { DATA_LENGTH } else { 0 };
         Meter {
             bottleneck: OfLink::new(&scenario.link, DATA_LENGTH),
-            uplink: scenario.uplink.as_ref().map(|uplink| OfLink::new(&uplink.link, least)),
+            uplink: scenario.uplink.as_ref().map(|uplink| OfLink::new(&uplink.link, 0)),
             is_up,
             rtts: scenario.groups.iter().map(|group| group.rtt).collect(),
             scenario: scenario.clone(),

@@ -216,7 +216,7 @@ fn group(
     let rtts = &measured.rtts[index];
     let rtt_ms = rtts.mean().map(|ns| ns / 1e6);
     let packet = (counts.delays.packets > 0)
-        .then(|| counts.data_bytes as f64 / counts.delays.packets as f64);
+        .then(|| counts.delay_bytes as f64 / counts.delays.packets as f64);
 
     GroupSummary {
         name: name.to_owned(),

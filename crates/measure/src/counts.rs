@@ -12,7 +12,8 @@ use l4s_units::Duration;
 use crate::DelaySummary;
 use crate::delay::Delays;
 
-/// Packets of at least this IP length count for the delay: data, not pure ACKs and handshakes.
+/// Packets of at least this IP length count for the delay: data, not pure ACKs and handshakes. At an uplink
+/// every packet does, as most of its packets are acknowledgements.
 pub const DATA_LENGTH: u64 = 200;
 
 /// The outcomes of some packets.
@@ -24,10 +25,10 @@ pub(crate) struct Counts {
     pub bytes: u64,
     /// Arrived not CE and left CE.
     pub marked: u64,
-    /// Delays of forwarded packets of [`DATA_LENGTH`] or more.
+    /// Delays of forwarded packets that count for the delay.
     pub delays: DelaySums,
     /// IP bytes of those.
-    pub data_bytes: u64,
+    pub delay_bytes: u64,
     /// Marks by cause, at the moment of the mark.
     pub marks: [u64; 3],
     /// Drops by cause.
@@ -103,7 +104,7 @@ impl AddAssign<&Counts> for Counts {
         self.bytes += other.bytes;
         self.marked += other.marked;
         self.delays += &other.delays;
-        self.data_bytes += other.data_bytes;
+        self.delay_bytes += other.delay_bytes;
         for (sum, n) in self.marks.iter_mut().zip(other.marks) {
             *sum += n;
         }
@@ -121,6 +122,8 @@ pub(crate) struct Cells {
     row: Vec<Counts>,
     total: Vec<Counts>,
     delays: Vec<Option<Delays>>,
+    /// Whether packets below [`DATA_LENGTH`] count for the delay, too.
+    of_all: bool,
     /// Per group, of packets below [`DATA_LENGTH`] since the end of the warm-up.
     small: Vec<Option<SmallDelays>>,
 }
@@ -165,7 +168,19 @@ impl Cells {
         let empty = vec![Counts::default(); groups * QUEUES];
         let delays = (0..groups * QUEUES).map(|_| None).collect();
         let small = (0..groups).map(|_| None).collect();
-        Cells { live: empty.clone(), row: empty.clone(), total: empty, delays, small }
+        Cells {
+            live: empty.clone(),
+            row: empty.clone(),
+            total: empty,
+            delays,
+            of_all: false,
+            small,
+        }
+    }
+
+    /// Every packet counts for the delay.
+    pub fn with_delays_of_all(self) -> Self {
+        Cells { of_all: true, ..self }
     }
 
     /// A packet of `length` bytes of IP leaves.
@@ -184,19 +199,28 @@ impl Cells {
         counts.bytes += length;
         counts.marked += u64::from(marked);
         let delay = sojourn.as_nanos();
-        // Either allocates at its first packet, and never again.
         if length >= DATA_LENGTH {
-            counts.data_bytes += length;
-            counts.delays.add(delay);
-            self.delays[cell].get_or_insert_with(Delays::new).record(delay);
+            self.record(cell, length, delay);
         } else {
-            self.forwarded_small(group, delay);
+            self.forwarded_small(group, cell, length, delay);
         }
+    }
+
+    /// Allocates at the first packet, and never again.
+    #[inline]
+    fn record(&mut self, cell: usize, length: u64, delay: u64) {
+        let counts = &mut self.live[cell];
+        counts.delays.add(delay);
+        counts.delay_bytes += length;
+        self.delays[cell].get_or_insert_with(Delays::new).record(delay);
     }
 
     /// Apart from the rest because most packets are none of these.
     #[inline(never)]
-    fn forwarded_small(&mut self, group: usize, delay: u64) {
+    fn forwarded_small(&mut self, group: usize, cell: usize, length: u64, delay: u64) {
+        if self.of_all {
+            self.record(cell, length, delay);
+        }
         self.small[group].get_or_insert_with(SmallDelays::new).record(delay);
     }
 

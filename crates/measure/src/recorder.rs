@@ -59,8 +59,9 @@ impl Uplink {
     fn of(scenario: &Scenario, groups: usize) -> Option<Uplink> {
         let is_up = |source| scenario.direction_of(source) == Direction::Up;
         scenario.uplink.as_ref()?;
+        let of = HopCells::new(scenario.uplink_aqms(), groups);
         Some(Uplink {
-            of: HopCells::new(scenario.uplink_aqms(), groups),
+            of: HopCells { cells: of.cells.with_delays_of_all(), ..of },
             is_up: (0..groups).map(is_up).collect(),
         })
     }

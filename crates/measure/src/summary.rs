@@ -104,7 +104,7 @@ measures! {
         pub name: String => "" Run,
         /// Packets forwarded.
         pub packets: u64 => "packets" Warm,
-        /// Queueing delay; absent when nothing of 200 B or more was forwarded.
+        /// Queueing delay; absent when nothing of 200 B or more was forwarded, and at the uplink when nothing was.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub delay_ms: Option<DelaySummary> => "ms" Part,
         /// Packets marked here, over packets forwarded.
