@@ -183,10 +183,22 @@ export interface Summary {
   link: { rate_bps: number; utilization: number };
   queues: Queue[];
   hops?: Hop[];
+  paths?: Path[];
   groups: Group[];
   completion?: Completion[];
   ratios?: Record<string, number>;
   engine: { virtual_s: number; packets: number };
+}
+
+/** Packets on an imperfect stretch, and how many had each effect. */
+export interface Path {
+  name: string;
+  packets: number;
+  lost: number;
+  corrupted: number;
+  duplicated: number;
+  held_back: number;
+  mangled: number;
 }
 
 /** A distribution of delays in milliseconds, over packets. */

@@ -80,6 +80,21 @@ describe("hops", () => {
   });
 });
 
+describe("imperfect stretches", () => {
+  it("have a column for each effect that they had in some run", () => {
+    const data = demo();
+    const run = data.folders[0]!.runs[0]!;
+    const far = { packets: 200, lost: 3, corrupted: 0, duplicated: 0, held_back: 1, mangled: 0 };
+    run.summary.paths = [{ name: "far", ...far }];
+    const all = items(data);
+    const own = columns(all).filter(({ head }) => head.startsWith("far: "));
+    expect(own.map(({ head, show }) => [head, show?.(all[0]!)])).toEqual([
+      ["far: lost (%)", "1.5"],
+      ["far: held back (%)", "0.5"],
+    ]);
+  });
+});
+
 describe("programs", () => {
   it("have the name of their group, a line among the rates and a delay of their own", () => {
     const data = programs();

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use l4s_measure::{FlowRow, GroupSummary, HopSummary, QueueSummary, Spread, Summary};
+use l4s_measure::{FlowRow, GroupSummary, HopSummary, PathSummary, QueueSummary, Spread, Summary};
 
 use crate::table::{Align, aligned};
 
@@ -37,6 +37,18 @@ const DELAYS: [GroupDelay; 2] = [
     },
 ];
 
+/// An effect of an imperfect stretch on packets, and how many it had.
+type Effect = (&'static str, fn(&PathSummary) -> u64);
+
+/// Effects on packets. Only those that some run had are shown.
+const EFFECTS: [Effect; 5] = [
+    ("lost", |path| path.lost),
+    ("corrupted", |path| path.corrupted),
+    ("duplicated", |path| path.duplicated),
+    ("held back", |path| path.held_back),
+    ("mangled", |path| path.mangled),
+];
+
 /// How many groups the table leaves out.
 pub fn left_out(summaries: &[Summary]) -> usize {
     names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect())
@@ -44,8 +56,8 @@ pub fn left_out(summaries: &[Summary]) -> usize {
         .saturating_sub(GROUPS)
 }
 
-/// A row per run. Columns: settings, utilization, delay of each queue (and of each hop), rate, marks and
-/// drops of each group. Goodput is shown where it is much less than the rate, the delay of packets
+/// A row per run. Columns: settings, utilization, delay of each queue (and of each hop), effects of each
+/// imperfect stretch, rate, marks and drops of each group. Goodput is shown where it is much less than the rate, the delay of packets
 /// where most are small, and the delay of frames for applications.
 pub fn table(summaries: &[Summary]) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
@@ -53,6 +65,13 @@ pub fn table(summaries: &[Summary]) -> String {
     let hops = names(summaries, |s| s.hops.iter().map(|h| h.name.clone()).collect());
     let queues_of = |hop: &str| names(summaries, |s| queue_names(hop_called(s, hop)));
     let hops: Vec<_> = hops.into_iter().map(|hop| (queues_of(&hop), hop)).collect();
+    let paths = names(summaries, |s| s.paths.iter().map(|path| path.name.clone()).collect());
+    let mut effects: Vec<(&str, Effect)> = Vec::new();
+    for path in &paths {
+        let of_runs = || summaries.iter().filter_map(|summary| path_called(summary, path));
+        let had = EFFECTS.into_iter().filter(|(_, count)| of_runs().any(|path| count(path) > 0));
+        effects.extend(had.map(|effect| (path.as_str(), effect)));
+    }
     let mut groups = names(summaries, |s| s.groups.iter().map(|g| g.name.clone()).collect());
     groups.truncate(GROUPS);
     let lagging = groups_where(summaries, GroupSummary::goodput_lags);
@@ -72,6 +91,7 @@ pub fn table(summaries: &[Summary]) -> String {
             head.extend([format!("{hop} {queue} mean ms"), "p99 ms".to_owned()]);
         }
     }
+    head.extend(effects.iter().map(|(path, (effect, _))| format!("{path} {effect} %")));
     for group in &groups {
         head.push(format!("{group} Mb/s"));
         let name = group.as_str();
@@ -97,6 +117,10 @@ pub fn table(summaries: &[Summary]) -> String {
             row.push(used.map_or("-".to_owned(), |used| format!("{:.1}", used * 100.0)));
             let of = hop.map_or(&[][..], |hop| &hop.queues);
             queues.iter().for_each(|name| row.extend(delay(of, name)));
+        }
+        for (name, (_, count)) in &effects {
+            let path = path_called(summary, name).filter(|path| path.packets > 0);
+            row.push(number(path.map(|path| 100.0 * count(path) as f64 / path.packets as f64)));
         }
         for name in &groups {
             let group = summary.groups.iter().find(|group| group.name == *name);
@@ -172,6 +196,10 @@ fn groups_where(summaries: &[Summary], holds: impl Fn(&GroupSummary) -> bool) ->
     groups.filter(|group| holds(group)).map(|group| group.name.as_str()).collect()
 }
 
+fn path_called<'a>(summary: &'a Summary, name: &str) -> Option<&'a PathSummary> {
+    summary.paths.iter().find(|path| path.name == name)
+}
+
 fn hop_called<'a>(summary: &'a Summary, name: &str) -> Option<&'a HopSummary> {
     summary.hops.iter().find(|hop| hop.name == name)
 }
@@ -240,6 +268,23 @@ mod tests {
     fn lines(runs: &[Summary]) -> Vec<String> {
         let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         table(runs).lines().map(line).collect()
+    }
+
+    #[test]
+    fn a_stretch_has_a_column_for_each_effect_of_some_run() {
+        let mut runs = [run(json!({})), run(json!({}))];
+        let far = json!({
+            "name": "far", "packets": 200, "lost": 0, "corrupted": 0, "duplicated": 0,
+            "held_back": 1, "mangled": 0,
+        });
+        let mut lossy = far.clone();
+        lossy["lost"] = 3.into();
+        runs[0].paths = vec![serde_json::from_value(far).unwrap()];
+        runs[1].paths = vec![serde_json::from_value(lossy).unwrap()];
+        let [head, first, second] = &lines(&runs)[..] else { panic!() };
+        assert!(head.starts_with("util % far lost % far held back % A Mb/s"), "{head}");
+        assert!(first.starts_with("100.0 0 0.50 "), "{first}");
+        assert!(second.starts_with("100.0 1.50 0.50 "), "{second}");
     }
 
     #[test]

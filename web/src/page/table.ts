@@ -1,7 +1,7 @@
 // Every run in a row: its settings, its results, and the command that repeats it. A click on a
 // heading sorts.
 
-import { lags, type Queue } from "../data";
+import { lags, type Path, type Queue } from "../data";
 import { type Item, lineNames, variedKeys } from "../runs";
 import { keyName } from "../words/names";
 import { amount, digits } from "../words/numbers";
@@ -17,6 +17,9 @@ export interface Column<T = Item> {
 }
 
 const QUEUES = ["L", "C", "Q"];
+
+/** What an imperfect stretch does to packets. */
+const EFFECTS = ["lost", "corrupted", "duplicated", "held_back", "mangled"] as const;
 
 /** Of more groups than this the table has the first. */
 const GROUPS = 32;
@@ -66,6 +69,15 @@ export function columns(all: Item[]): Column[] {
   link("", ({ run: { summary } }) => ({ queues: summary.queues, utilization: summary.link.utilization }));
   const hops = new Set(all.flatMap(({ run }) => (run.summary.hops ?? []).map(({ name }) => name)));
   for (const name of hops) link(RUN_TABLE.hop(name), ({ run }) => run.summary.hops?.find((hop) => hop.name === name));
+  const paths = new Set(all.flatMap(({ run }) => (run.summary.paths ?? []).map(({ name }) => name)));
+  for (const name of paths) {
+    for (const effect of EFFECTS) {
+      const path = ({ run }: Item) => run.summary.paths?.find((path) => path.name === name && path.packets > 0);
+      if (!all.some((item) => path(item)?.[effect])) continue;
+      const share = (path: Path | undefined) => path && (100 * path[effect]) / path.packets;
+      number(RUN_TABLE.effect(name, RUN_TABLE.effects[effect]), (item) => share(path(item)));
+    }
+  }
   const groups = new Set(all.flatMap(({ run }) => run.summary.groups.map(({ name }) => name)));
   for (const name of [...groups].slice(0, GROUPS)) {
     const of = ({ run }: Item) => run.summary.groups.find((group) => group.name === name);

@@ -93,6 +93,15 @@ export const RUN_TABLE = {
   marked: (hop: string, queue: string): string => `${hop}${QUEUES[queue] ?? queue} marked (%)`,
   dropped: (hop: string, queue: string): string => `${hop}${QUEUES[queue] ?? queue} dropped (%)`,
   used: (hop: string): string => `${hop}used (%)`,
+  /** The share of the packets on an imperfect stretch with this effect. */
+  effect: (path: string, effect: string): string => `${path}: ${effect} (%)`,
+  effects: {
+    lost: "lost",
+    corrupted: "corrupted",
+    duplicated: "duplicated",
+    held_back: "held back",
+    mangled: "mangled",
+  },
   rate: (group: string): string => `${group} (Mb/s)`,
   goodput: (group: string): string => `${group} goodput (Mb/s)`,
   smallMean: (group: string): string => `${group} small mean (ms)`,
