@@ -61,7 +61,8 @@ pub enum DropCause {
     Limit,
     /// The limit of memory.
     Memory,
-    /// No discipline: the radio of the link gave the packet up, after it had left its queue.
+    /// No discipline: the link lost the packet after it had left its queue. A radio gave it up, or the trace
+    /// that the link follows has loss.
     Radio,
 }
 

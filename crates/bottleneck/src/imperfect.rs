@@ -142,7 +142,7 @@ impl<D: Traveller, U: Traveller> Imperfect<D, U> {
     }
 }
 
-/// The longest that all imperfect stretches of a run together take, with its changes.
+/// The longest that all imperfect stretches of a run and the delays of its traces together take, with its changes.
 ///
 /// ```
 /// use l4s_bottleneck::longest_detour;
@@ -164,5 +164,8 @@ pub fn longest_detour(scenario: &Scenario) -> Duration {
         let all = later.chain([path.clone()]).map(|path| Stretch::<()>::longest(&path));
         all.max().unwrap_or_default()
     };
-    scenario.paths.iter().enumerate().map(longest).fold(Duration::ZERO, |all, one| all + one)
+    let links = [&scenario.link].into_iter().chain(scenario.uplink.iter().map(|up| &up.link));
+    let links = links.filter_map(|link| Some(link.trace.as_ref()?.longest_delay()));
+    let paths = scenario.paths.iter().enumerate().map(longest);
+    links.chain(paths).fold(Duration::ZERO, |all, one| all + one)
 }

@@ -19,6 +19,7 @@ mod aggregate;
 mod apps;
 mod datagrams;
 mod downloads;
+mod flight;
 mod hosts;
 mod imperfect;
 mod opportunities;
@@ -49,7 +50,8 @@ use l4s_model::Link;
 use l4s_units::{Bytes, Rate, Time};
 
 use crate::aggregate::Aggregate;
-use crate::pacer::{Follower, Pacer};
+use crate::flight::Flight;
+use crate::pacer::Pacer;
 use crate::radio::Air;
 
 /// The initial state of a discipline that replaces another.
@@ -137,7 +139,7 @@ enum Way<P> {
     /// In aggregates, at the rate of the shaper.
     Aggregates(Aggregate<P>),
     /// By a trace, without the shaper.
-    Trace(Follower<P>),
+    Trace(Pacer, Flight<P>),
     /// Over a radio, without the shaper.
     Radio(Air<P>),
 }
@@ -161,8 +163,8 @@ impl<P: Packet> Bottleneck<P> {
         let way = match (link.playback(), &link.radio) {
             (_, Some(radio)) => Some(Way::Radio(Air::new(radio, seed, name))),
             (Some(playback), None) => {
-                let pacer = Pacer::new(playback, link.burst);
-                Some(Way::Trace(Follower { pacer, held: None }))
+                let flight = Flight::over(&playback, seed, name);
+                Some(Way::Trace(Pacer::new(playback, link.burst), flight))
             }
             (None, None) if airtime.is_zero() => None,
             (None, None) => {
@@ -203,7 +205,7 @@ impl<P: Packet> Bottleneck<P> {
     /// The part of packets that left which is still to be transmitted.
     pub fn owed(&self, now: Time) -> Bytes {
         match self.way.as_deref() {
-            Some(Way::Trace(follower)) => follower.pacer.owed(now),
+            Some(Way::Trace(pacer, _)) => pacer.owed(now),
             Some(Way::Radio(air)) => air.held(),
             Some(Way::Aggregates(_)) | None => self.shaper.owed(now),
         }
@@ -231,7 +233,7 @@ impl<P: Packet> Bottleneck<P> {
             Some(Way::Aggregates(air)) => {
                 air.rate_changed(rate.bytes_in(air.airtime()), self.shaper.free_at().max(now));
             }
-            Some(Way::Trace(_)) => panic!("a trace has its own rates"),
+            Some(Way::Trace(..)) => panic!("a trace has its own rates"),
             Some(Way::Radio(_)) => panic!("a radio has its own rates"),
         }
     }
@@ -263,7 +265,7 @@ impl<P: Packet> Bottleneck<P> {
     #[inline]
     pub fn enqueue(&mut self, packet: P, now: Time, watch: &mut impl Watch<P>) {
         match self.way.as_deref_mut() {
-            None | Some(Way::Trace(_)) => {}
+            None | Some(Way::Trace(..)) => {}
             Some(Way::Aggregates(air)) => air.expect(packet.size()),
             Some(Way::Radio(air)) => {
                 air.expect(packet.size(), self.aqm.backlog().packets > 0, now);
@@ -309,12 +311,16 @@ impl<P: Packet> Bottleneck<P> {
                 }
                 departure
             }
-            Way::Trace(Follower { pacer, .. }) => {
+            Way::Trace(pacer, flight) => {
+                if let Some((packet, queue)) = flight.lose() {
+                    watch.dropped(packet, queue, DropCause::Radio, now);
+                }
                 if !pacer.is_free(now) {
                     return None;
                 }
                 let departure = self.aqm.dequeue(now, &mut self.rng, watch)?;
                 pacer.charge(departure.packet.size(), now);
+                flight.take(departure.queue);
                 Some(departure)
             }
             Way::Radio(air) => {
@@ -334,15 +340,20 @@ impl<P: Packet> Bottleneck<P> {
         }
     }
 
-    /// Whether packets go on the air together.
+    /// Whether a packet may leave before [`Bottleneck::next_transmission`] if it arrives before that: others go on
+    /// the air together, or are under way while the link is free.
     #[inline]
-    pub fn aggregates(&self) -> bool {
-        matches!(self.way.as_deref(), Some(Way::Aggregates(_) | Way::Radio(_)))
+    pub fn overlaps(&self) -> bool {
+        match self.way.as_deref() {
+            None => false,
+            Some(Way::Trace(_, flight)) => flight.delays(),
+            Some(Way::Aggregates(_) | Way::Radio(_)) => true,
+        }
     }
 
-    /// A packet whose transmission just started: gives it back where it arrives at once, and keeps
-    /// it until [`Bottleneck::land`] where the link aggregates, or where a trace of delivery
-    /// opportunities has not transmitted its last byte.
+    /// A packet whose transmission just started. Gives it back where it arrives at once. Keeps it until
+    /// [`Bottleneck::land`] where the link aggregates, or follows a trace that delays packets or has not
+    /// transmitted the last byte.
     #[inline]
     pub fn carry(&mut self, packet: P, now: Time) -> Option<P> {
         match self.way.as_deref_mut() {
@@ -355,14 +366,7 @@ impl<P: Packet> Bottleneck<P> {
                 air.push(packet);
                 None
             }
-            Some(Way::Trace(Follower { pacer, held })) => {
-                let arrives = pacer.arrives_at(now);
-                if arrives <= now {
-                    return Some(packet);
-                }
-                *held = Some((arrives, packet));
-                None
-            }
+            Some(Way::Trace(pacer, flight)) => flight.send(packet, pacer.arrives_at(now), now),
         }
     }
 
@@ -380,9 +384,7 @@ impl<P: Packet> Bottleneck<P> {
         match self.way.as_deref_mut()? {
             Way::Aggregates(air) => air.land(now),
             Way::Radio(air) => air.land(now),
-            Way::Trace(Follower { held, .. }) => {
-                held.take_if(|(arrives, _)| *arrives <= now).map(|(_, packet)| packet)
-            }
+            Way::Trace(_, flight) => flight.land(now),
         }
     }
 
@@ -390,18 +392,18 @@ impl<P: Packet> Bottleneck<P> {
     /// none waits.
     #[inline]
     pub fn next_transmission(&self) -> Time {
-        let (lands, free_at) = match self.way.as_deref() {
-            None => (None, self.shaper.free_at()),
-            Some(Way::Aggregates(air)) => (air.lands(), self.shaper.free_at()),
-            Some(Way::Trace(Follower { pacer, held })) => {
-                (held.as_ref().map(|(arrives, _)| *arrives), pacer.free_at())
+        let waits = self.aqm.backlog().packets > 0;
+        let free_at = |at| if waits { at } else { Time::NEVER };
+        match self.way.as_deref() {
+            None => free_at(self.shaper.free_at()),
+            Some(Way::Aggregates(air)) => {
+                air.lands().unwrap_or_else(|| free_at(self.shaper.free_at()))
             }
-            Some(Way::Radio(air)) => return air.next(self.aqm.backlog().packets > 0),
-        };
-        if let Some(lands) = lands {
-            return lands;
+            Some(Way::Trace(pacer, flight)) => {
+                flight.arrives().unwrap_or(Time::NEVER).min(free_at(pacer.free_at()))
+            }
+            Some(Way::Radio(air)) => air.next(waits),
         }
-        if self.aqm.backlog().packets == 0 { Time::NEVER } else { free_at }
     }
 
     /// When [`Bottleneck::tick`] is due next; never for disciplines without a timer.

@@ -1,18 +1,10 @@
-//! A link that follows a trace: when packets may leave, and the one that has not left to its last byte.
+//! When packets may leave a link that follows a trace, and when their last byte has left.
 
 use l4s_trace::Playback;
 use l4s_units::{Bytes, Time};
 
 use crate::opportunities::Opportunities;
 use crate::steps::Steps;
-
-/// The state of a link that follows a trace.
-#[derive(Debug)]
-pub(crate) struct Follower<P> {
-    pub pacer: Pacer,
-    /// A packet whose last byte has not left, and when it does.
-    pub held: Option<(Time, P)>,
-}
 
 /// It knows when a packet may leave, and when its last byte has left.
 #[derive(Debug)]

@@ -43,7 +43,7 @@ pub struct Link {
     pub aggregation: Duration,
 }
 
-/// A capacity over time, from a file.
+/// A capacity over time, from a file. Where the trace has delay and loss, packets are delayed and lost behind the queue.
 ///
 /// ```
 /// use l4s_model::{Capacity, Link};
@@ -69,6 +69,8 @@ pub struct Capacity {
     digest: u64,
     #[serde(skip_serializing)]
     peak: Rate,
+    #[serde(skip_serializing)]
+    longest: Duration,
 }
 
 /// The parts of a capacity that the others follow from.
@@ -110,7 +112,9 @@ impl Capacity {
     ) -> Result<Capacity, l4s_trace::TraceError> {
         trace.play(&play)?;
         let (digest, peak) = (digest(&trace), peak(&trace, play));
-        Ok(Capacity { file: file.into(), trace, play, digest, peak })
+        let delays = trace.steps().into_iter().flatten().filter_map(|step| step.delay);
+        let longest = delays.max().unwrap_or(Duration::ZERO);
+        Ok(Capacity { file: file.into(), trace, play, digest, peak, longest })
     }
 
     /// The file, as the scenario names it.
@@ -141,6 +145,11 @@ impl Capacity {
     /// The highest rate: of a step, or of the opportunities of one millisecond.
     pub fn peak(&self) -> Rate {
         self.peak
+    }
+
+    /// The longest one-way delay of the packets that it carries; zero without any.
+    pub fn longest_delay(&self) -> Duration {
+        self.longest
     }
 
     /// Sixteen hexadecimal digits that any change of the trace changes, the same on every machine. They are

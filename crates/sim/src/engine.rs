@@ -272,7 +272,7 @@ impl<O: Observer<Packet>> Engine<O> {
         self.bottleneck.enqueue(packet, now, &mut watch);
         // To a link that is busy until its next event one more packet makes no difference.
         let next = self.schedule.get(Event::Link);
-        if next <= now || next == Time::NEVER || self.bottleneck.aggregates() {
+        if next <= now || next == Time::NEVER || self.bottleneck.overlaps() {
             self.transmit(now);
         }
     }

@@ -6,7 +6,7 @@ use l4s_observe::Observer;
 use l4s_scenario::Plan;
 use l4s_sim::Packet;
 use l4s_trace::{Model, OPPORTUNITY, Play, Step, Trace, make};
-use l4s_units::{Bytes, Duration, Rate, Time};
+use l4s_units::{Bytes, Duration, Probability, Rate, Time};
 
 /// Prague and Cubic through DualPI2 over this trace.
 fn scenario(trace: &Trace) -> Scenario {
@@ -66,6 +66,66 @@ fn two_flows_use_every_opportunity() {
     let ms = Duration::from_millis(1).as_nanos();
     assert!(departures.0.iter().all(|time| time.as_nanos() % ms == 0), "between opportunities");
     assert!(departures.0.len() as f64 >= 0.95 * 1500.0 * 20.0, "{}", departures.0.len());
+}
+
+/// 40 Mb/s with this delay for 2 s and that delay for 2 s, by turns, and with loss.
+fn delayed(delays: [u64; 2], loss: f64) -> Trace {
+    let step = |s: u64, delay: u64| Step {
+        delay: Some(Duration::from_millis(delay)),
+        loss: Some(Probability::from_f64(loss)),
+        ..Step::new(Duration::from_secs(s), Rate::from_mbps(40))
+    };
+    Trace::from_steps([step(0, delays[0]), step(2, delays[1])], Duration::from_secs(4)).unwrap()
+}
+
+/// A delay that is constant is a part of the round trip.
+#[test]
+fn a_constant_delay_of_a_trace_lengthens_the_round_trip() {
+    let with = scenario(&delayed([15, 15], 0.0));
+    let mut without = with.clone();
+    without.link.trace = None;
+    without.groups.iter_mut().for_each(|group| group.rtt += Duration::from_millis(15));
+    let [with, without] = [summary(&with), summary(&without)];
+    let close = |a: f64, b: f64, by: f64| assert!((a / b - 1.0).abs() < by, "{a} for {b}");
+    close(with.link.utilization, without.link.utilization, 0.01);
+    for (with, without) in with.queues.iter().zip(&without.queues) {
+        close(with.delay_ms.unwrap().mean, without.delay_ms.unwrap().mean, 0.1);
+    }
+    for (with, without) in with.groups.iter().zip(&without.groups) {
+        close(with.rate_bps, without.rate_bps, 0.1);
+        close(with.rtt_ms.unwrap(), without.rtt_ms.unwrap(), 0.05);
+    }
+}
+
+/// A link is free while packets are under way: one each 4 ms finds no queue, with a delay of 15 ms.
+#[test]
+fn a_packet_does_not_wait_for_one_that_is_under_way() {
+    let text = "duration = \"2s\"\nlink.rate = \"40mbit\"\n\
+                [[udp]]\nname = \"U\"\nrate = \"2mbit\"\npacket = \"1000b\"\n";
+    let mut scenario = Plan::parse("t.toml", text, &[]).unwrap().points[0].scenario.clone();
+    let capacity = Capacity::new("a trace", delayed([15, 15], 0.0), Play::default()).unwrap();
+    scenario.link = scenario.link.following(capacity);
+    let queues = summary(&scenario).queues;
+    let longest = queues.iter().filter_map(|queue| queue.delay_ms).map(|delay| delay.max);
+    assert_eq!(longest.collect::<Vec<_>>(), [0.0]);
+}
+
+#[test]
+fn a_trace_delays_packets_as_it_says() {
+    let summary = summary(&scenario(&delayed([5, 25], 0.0)));
+    // 10 ms, the queue, and 5 or 25 ms for half of the time each.
+    let prague = summary.groups[0].rtt_ms.unwrap();
+    assert!((24.0..28.0).contains(&prague), "{prague} ms");
+    assert!(summary.queues.iter().all(|queue| queue.drops.radio.is_none()));
+}
+
+#[test]
+fn a_trace_loses_packets_of_each_queue() {
+    let summary = summary(&scenario(&delayed([5, 25], 0.01)));
+    for queue in &summary.queues {
+        let (lost, sent) = (queue.drops.radio.unwrap() as f64, queue.packets as f64);
+        assert!((lost / sent - 0.01).abs() < 5.0 * (0.01 / sent).sqrt(), "{lost} of {sent}");
+    }
 }
 
 /// What a text asks for passes: two flows without an end use all of each trace but half a per cent.
