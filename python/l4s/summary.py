@@ -55,6 +55,7 @@ class Drops(_Drops, total=False):
     """Packets dropped, by cause."""
 
     radio: int
+    ack_filter: int
 
 
 class _Queue(TypedDict):

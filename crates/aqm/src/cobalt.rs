@@ -11,7 +11,10 @@ use rand_core::Rng;
 
 use crate::waiting::{Fifo, Waiting};
 use crate::watch::mark;
-use crate::{Backlog, Departure, DropCause, Limit, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
+use crate::{
+    Backlog, Departure, DropCause, Limit, MarkCause, Packet, Qdisc, Queue, Redundancy, Signal,
+    Watch,
+};
 use law::{Blue, Codel};
 
 /// The state of COBALT.
@@ -134,6 +137,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 
     fn evacuate(&mut self) -> Vec<(Time, P)> {
         self.queue.evacuate()
+    }
+
+    fn withdraw(&mut self, _: u32, redundancy: &mut impl Redundancy<P>) -> Option<(P, Queue)> {
+        self.queue.withdraw(redundancy).map(|packet| (packet, Queue::Q))
     }
 
     fn backlog(&self) -> Backlog {

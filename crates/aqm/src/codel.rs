@@ -12,7 +12,7 @@ use rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::waiting::{Fifo, Waiting};
-use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Watch};
+use crate::{Backlog, Departure, Limit, Packet, Qdisc, Queue, Redundancy, Watch};
 
 /// The settings of CoDel.
 ///
@@ -170,6 +170,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 
     fn evacuate(&mut self) -> Vec<(Time, P)> {
         self.queue.evacuate()
+    }
+
+    fn withdraw(&mut self, _: u32, redundancy: &mut impl Redundancy<P>) -> Option<(P, Queue)> {
+        self.queue.withdraw(redundancy).map(|packet| (packet, Queue::Q))
     }
 
     fn backlog(&self) -> Backlog {

@@ -5,7 +5,9 @@ use l4s_units::{Rate, Time};
 use rand_core::Rng;
 
 use crate::waiting::Waiting;
-use crate::{Backlog, Departure, Footprint, Limit, Packet, Qdisc, Signal, Watch};
+use crate::{
+    Backlog, Departure, Footprint, Limit, Packet, Qdisc, Queue, Redundancy, Signal, Watch,
+};
 use crate::{cobalt, codel, curvy_red, dualpi2, fifo, foreign, fq_codel, pi2, pie, red};
 
 /// Declares the disciplines once: their configuration, their state and the dispatch between them.
@@ -131,6 +133,17 @@ macro_rules! disciplines {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.evacuate(),)+
                     Aqm::Foreign(aqm) => aqm.evacuate(),
+                }
+            }
+
+            fn withdraw(
+                &mut self,
+                flow_hash: u32,
+                redundancy: &mut impl Redundancy<P>,
+            ) -> Option<(P, Queue)> {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.withdraw(flow_hash, redundancy),)+
+                    Aqm::Foreign(aqm) => aqm.withdraw(flow_hash, redundancy),
                 }
             }
 

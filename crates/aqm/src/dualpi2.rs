@@ -29,7 +29,7 @@ use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use rand_core::Rng;
 
 use crate::waiting::{Backlog, Fifo, Waiting};
-use crate::{Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
+use crate::{Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Redundancy, Signal, Watch};
 use busy_periods::BusyPeriods;
 
 /// The state of DualPI2.
@@ -292,6 +292,13 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
         waiting.sort_by_key(|(arrival, _)| *arrival);
         self.credit = self.config.scheduler.initial_credit();
         waiting
+    }
+
+    fn withdraw(&mut self, _: u32, redundancy: &mut impl Redundancy<P>) -> Option<(P, Queue)> {
+        let of_l = self.l.withdraw(redundancy).map(|packet| (packet, Queue::L));
+        let (packet, queue) =
+            of_l.or_else(|| self.c.withdraw(redundancy).map(|packet| (packet, Queue::C)))?;
+        Some((packet, self.reported(queue)))
     }
 
     fn inherit(&mut self, old: &Self) {

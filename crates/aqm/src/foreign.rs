@@ -10,7 +10,10 @@ use l4s_units::{Bytes, Duration, Ecn, Time};
 use rand_core::Rng;
 
 use crate::waiting::{Fifo, Waiting};
-use crate::{Backlog, Departure, DropCause, Limit, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
+use crate::{
+    Backlog, Departure, DropCause, Limit, MarkCause, Packet, Qdisc, Queue, Redundancy, Signal,
+    Watch,
+};
 
 /// The context of a decision about a packet.
 ///
@@ -277,6 +280,13 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         let mut all: Vec<_> = self.queues.iter_mut().flat_map(Fifo::evacuate).collect();
         all.sort_by_key(|(arrival, _)| *arrival);
         all
+    }
+
+    fn withdraw(&mut self, _: u32, redundancy: &mut impl Redundancy<P>) -> Option<(P, Queue)> {
+        (0..self.queues.len()).find_map(|place| {
+            let packet = self.queues[place].withdraw(redundancy)?;
+            Some((packet, self.name(place)))
+        })
     }
 
     fn next_tick(&self) -> Option<Time> {

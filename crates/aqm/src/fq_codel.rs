@@ -10,7 +10,7 @@ use l4s_units::Time;
 use rand_core::Rng;
 
 use crate::codel::{Control, Law};
-use crate::{Backlog, Departure, DropCause, Footprint, Packet, Qdisc, Queue, Watch};
+use crate::{Backlog, Departure, DropCause, Footprint, Packet, Qdisc, Queue, Redundancy, Watch};
 use flows::{Flows, Line};
 
 /// The state of FQ-CoDel.
@@ -72,11 +72,11 @@ impl<P: Packet> Discipline<P> {
         }
     }
 
-    /// The queue of a packet (RFC 8290 §4.1.1): a perturbed hash, scaled to the number of queues.
+    /// The queue of packets with this hash (RFC 8290 §4.1.1): the hash perturbed, and scaled to the number of queues.
     #[inline]
-    fn classify(&self, packet: &P) -> u32 {
+    fn queue_of(&self, flow_hash: u32) -> u32 {
         // The finalizer of MurmurHash3: every bit of the input changes half of the output.
-        let mut hash = packet.flow_hash() ^ self.perturbation;
+        let mut hash = flow_hash ^ self.perturbation;
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
         hash ^= hash >> 16;
@@ -133,7 +133,7 @@ pub(crate) fn footprint<P>(config: &Config) -> Footprint {
 impl<P: Packet> Qdisc<P> for Discipline<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, _: &mut impl Rng, watch: &mut impl Watch<P>) {
-        let flow = self.classify(&packet);
+        let flow = self.queue_of(packet.flow_hash());
         self.flows.push(flow, packet, now);
         if !self.flows.is_lined_up(flow) {
             self.flows.append(&mut self.new, flow);
@@ -170,6 +170,11 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 
     fn evacuate(&mut self) -> Vec<(Time, P)> {
         self.flows.evacuate()
+    }
+
+    fn withdraw(&mut self, hash: u32, redundancy: &mut impl Redundancy<P>) -> Option<(P, Queue)> {
+        let flow = self.queue_of(hash);
+        self.flows.withdraw(flow, redundancy).map(|packet| (packet, Queue::Q))
     }
 
     fn backlog(&self) -> Backlog {

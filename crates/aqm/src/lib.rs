@@ -50,7 +50,7 @@ mod watch;
 
 pub use config::{Aqm, Config};
 pub use limit::{Footprint, Limit};
-pub use waiting::{Backlog, Fifo};
+pub use waiting::{Backlog, Fifo, Redundancy};
 pub use watch::{Counters, DropCause, MarkCause, Queue, Watch};
 
 use l4s_units::{Bytes, Duration, Ecn, Probability, Rate, Time};
@@ -229,6 +229,19 @@ pub trait Qdisc<P: Packet> {
     /// Takes everything that waits out, in order of arrival and each with its arrival, and signals
     /// to none of it: for a discipline that is replaced.
     fn evacuate(&mut self) -> Vec<(Time, P)>;
+
+    /// Takes out one packet that `redundancy` finds in the queue of packets with this flow hash, and signals to
+    /// nobody. Only the packets before the newest of a queue are in question, so no queue becomes empty. A
+    /// discipline without this has no redundant packets.
+    ///
+    /// Example: [`Redundancy`].
+    fn withdraw(
+        &mut self,
+        _flow_hash: u32,
+        _redundancy: &mut impl Redundancy<P>,
+    ) -> Option<(P, Queue)> {
+        None
+    }
 
     /// It replaces `old`, of the same kind with other settings, and takes over its learned
     /// state: the probability of a controller. Its clock restarts.

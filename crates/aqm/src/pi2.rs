@@ -12,7 +12,7 @@ use l4s_units::Time;
 use rand_core::Rng;
 
 use crate::dualpi2::Classify;
-use crate::{Backlog, Departure, Packet, Qdisc, Signal, Watch, dualpi2};
+use crate::{Backlog, Departure, Packet, Qdisc, Queue, Redundancy, Signal, Watch, dualpi2};
 
 /// The state of PI2.
 ///
@@ -72,6 +72,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 
     fn evacuate(&mut self) -> Vec<(Time, P)> {
         self.engine.evacuate()
+    }
+
+    fn withdraw(&mut self, hash: u32, redundancy: &mut impl Redundancy<P>) -> Option<(P, Queue)> {
+        self.engine.withdraw(hash, redundancy)
     }
 
     fn inherit(&mut self, old: &Self) {

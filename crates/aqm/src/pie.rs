@@ -17,7 +17,9 @@ use rand_core::Rng;
 
 use crate::waiting::Fifo;
 use crate::watch::mark;
-use crate::{Backlog, Departure, DropCause, MTU, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
+use crate::{
+    Backlog, Departure, DropCause, MTU, MarkCause, Packet, Qdisc, Queue, Redundancy, Signal, Watch,
+};
 
 /// Probability 1.
 const ONE: u64 = u64::MAX >> 8;
@@ -123,6 +125,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
             self.control.q = ticks(msr.time_of(self.backlog().bytes).as_nanos());
         }
         self.control.update(self.queue.is_empty(), now);
+    }
+
+    fn withdraw(&mut self, _: u32, redundancy: &mut impl Redundancy<P>) -> Option<(P, Queue)> {
+        self.queue.withdraw(redundancy).map(|packet| (packet, Queue::Q))
     }
 
     fn backlog(&self) -> Backlog {

@@ -10,7 +10,9 @@ use rand_core::Rng;
 
 use crate::waiting::Fifo;
 use crate::watch::mark;
-use crate::{Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
+use crate::{
+    Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Redundancy, Signal, Watch,
+};
 
 /// The state of RED.
 ///
@@ -113,6 +115,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 
     fn evacuate(&mut self) -> Vec<(Time, P)> {
         self.queue.evacuate()
+    }
+
+    fn withdraw(&mut self, _: u32, redundancy: &mut impl Redundancy<P>) -> Option<(P, Queue)> {
+        self.queue.withdraw(redundancy).map(|packet| (packet, Queue::Q))
     }
 
     fn backlog(&self) -> Backlog {

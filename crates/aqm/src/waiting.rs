@@ -38,6 +38,58 @@ impl<P> Waiting<P> {
     }
 }
 
+/// Finds a packet of a queue that a later one makes redundant.
+///
+/// ```
+/// use l4s_aqm::{Packet, Qdisc, Redundancy, fifo};
+/// use l4s_units::Time;
+/// # use l4s_aqm::MTU;
+/// # use l4s_units::{Bytes, Ecn};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+///
+/// /// A reading of a sensor, which is of no use once there is a later one of the same sensor.
+/// struct Reading(u32, f64);
+/// # impl Packet for Reading {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { Ecn::NotEct }
+/// #     fn set_ce(&mut self) {}
+/// #     fn flow_hash(&self) -> u32 { self.0 }
+/// # }
+///
+/// struct Earlier;
+/// impl Redundancy<Reading> for Earlier {
+///     fn find<'a>(
+///         &mut self,
+///         newest: &Reading,
+///         _arrival: Time,
+///         mut older: impl Iterator<Item = &'a Reading>,
+///     ) -> Option<usize> {
+///         older.position(|reading| reading.0 == newest.0)
+///     }
+/// }
+///
+/// let mut fifo = fifo::Discipline::new(fifo::Config::linux(), &mut rng);
+/// for reading in [Reading(1, 20.5), Reading(2, 7.0), Reading(1, 21.0)] {
+///     fifo.enqueue(reading, Time::ZERO, &mut rng, &mut ());
+/// }
+/// let (reading, _) = fifo.withdraw(1, &mut Earlier).unwrap();
+/// assert_eq!((reading.0, reading.1), (1, 20.5));
+/// assert_eq!(fifo.backlog().packets, 2);
+/// ```
+pub trait Redundancy<P> {
+    /// The place of such a packet among the `older` ones of a queue, its head first. `newest` is at the tail of the
+    /// queue since `arrival`.
+    fn find<'a>(
+        &mut self,
+        newest: &P,
+        arrival: Time,
+        older: impl Iterator<Item = &'a P>,
+    ) -> Option<usize>
+    where
+        P: 'a;
+}
+
 /// A first-in first-out queue.
 ///
 /// ```
@@ -85,10 +137,28 @@ impl<P: Packet> Fifo<P> {
     #[inline]
     pub fn pop(&mut self) -> Option<Waiting<P>> {
         let head = self.packets.pop_front()?;
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= head.packet.size();
-        self.backlog.memory -= head.packet.memory();
+        self.removed(&head.packet);
         Some(head)
+    }
+
+    /// Removes the packet that `redundancy` finds before the one at the tail.
+    pub fn withdraw(&mut self, redundancy: &mut impl Redundancy<P>) -> Option<P> {
+        if self.packets.len() < 2 {
+            return None;
+        }
+        let Waiting { packet: newest, arrival, .. } = self.packets.back()?;
+        let older = self.packets.iter().take(self.packets.len() - 1).map(|waiting| &waiting.packet);
+        let place = redundancy.find(newest, *arrival, older)?;
+        let Waiting { packet, .. } = self.packets.remove(place)?;
+        self.removed(&packet);
+        Some(packet)
+    }
+
+    #[inline]
+    fn removed(&mut self, packet: &P) {
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= packet.size();
+        self.backlog.memory -= packet.memory();
     }
 
     /// Removes all packets, the head first, with their arrivals.

@@ -64,6 +64,13 @@ pub enum DropCause {
     /// No discipline: the link lost the packet after it had left its queue. A radio gave it up, or the trace
     /// that the link follows has loss.
     Radio,
+    /// No discipline and no signal: a filter took out an acknowledgement that a later one in the queue replaces.
+    AckFilter,
+}
+
+impl DropCause {
+    /// How many there are.
+    pub const COUNT: usize = DropCause::AckFilter as usize + 1;
 }
 
 /// Receives the events of a discipline, other than forwarding.
@@ -151,7 +158,7 @@ impl<P> Watch<P> for () {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     marks: [[u64; 3]; 3],
-    drops: [[u64; 5]; 3],
+    drops: [[u64; DropCause::COUNT]; 3],
 }
 
 impl Counters {

@@ -11,8 +11,8 @@ use l4s_aqm::dualpi2::{
 };
 use l4s_aqm::foreign::{self, Context, Policy, Verdict};
 use l4s_aqm::{
-    Backlog, Config, Limit, MTU, Qdisc, Queue, cobalt, codel, curvy_red, fifo, for_each_discipline,
-    fq_codel, pi2, pie, red,
+    Backlog, Config, Limit, MTU, Qdisc, Queue, Redundancy, cobalt, codel, curvy_red, fifo,
+    for_each_discipline, fq_codel, pi2, pie, red,
 };
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
@@ -23,9 +23,36 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// The next event.
 #[derive(Clone, Debug)]
 enum Event {
-    Arrive { size: u64, ecn: Ecn, flow: u32 },
+    Arrive {
+        size: u64,
+        ecn: Ecn,
+        flow: u32,
+    },
     Leave,
-    Pass { ns: u64 },
+    Pass {
+        ns: u64,
+    },
+    /// Something later makes the packet redundant that waits in this place of a queue.
+    Withdraw {
+        flow: u32,
+        place: usize,
+    },
+}
+
+/// The packet in this place is redundant.
+struct At(usize);
+
+impl Redundancy<Probe> for At {
+    fn find<'a>(
+        &mut self,
+        newest: &Probe,
+        _: Time,
+        mut older: impl Iterator<Item = &'a Probe>,
+    ) -> Option<usize> {
+        let found = older.nth(self.0)?;
+        assert!(found.id < newest.id, "{found:?} came after {newest:?}");
+        Some(self.0)
+    }
 }
 
 fn ecn() -> impl Strategy<Value = Ecn> {
@@ -41,7 +68,8 @@ fn event() -> impl Strategy<Value = Event> {
         (size(), ecn(), 0u32..6).prop_map(|(size, ecn, flow)| Event::Arrive { size, ecn, flow });
     // Gaps from zero to more than every interval, spread over their orders of magnitude.
     let pass = (0u32..35, 0u64..1024).prop_map(|(log, x)| Event::Pass { ns: (x << log) >> 10 });
-    prop_oneof![6 => arrive, 4 => Just(Event::Leave), 3 => pass]
+    let withdraw = (0u32..6, 0usize..8).prop_map(|(flow, place)| Event::Withdraw { flow, place });
+    prop_oneof![12 => arrive, 8 => Just(Event::Leave), 6 => pass, 1 => withdraw]
 }
 
 fn limit() -> impl Strategy<Value = Limit> {
@@ -311,6 +339,7 @@ proptest! {
         for (id, event) in events.into_iter().enumerate() {
             let id = id as u64;
             match event {
+                Event::Withdraw { .. } => {}
                 Event::Pass { ns } => {
                     now += Duration::from_nanos(ns);
                     // A timer may be late, but the number of late ticks is limited.
@@ -349,6 +378,16 @@ proptest! {
                         prop_assert_eq!(rig.backlog().packets, 0);
                     }
                     prop_assert!(before.packets == 0 || rig.backlog().packets < before.packets);
+                }
+            }
+            if let Event::Withdraw { flow, place } = event {
+                let told = (rig.events.dropped.len(), rig.events.marked.len());
+                let gone = rig.aqm.withdraw(flow, &mut At(place));
+                prop_assert_eq!((rig.events.dropped.len(), rig.events.marked.len()), told, "no signal");
+                if let Some((gone, _)) = gone {
+                    let came = ledger.came.remove(&gone.id);
+                    prop_assert_eq!(came.map(|came| came.size), Some(gone.size));
+                    prop_assert!(rig.backlog().packets > 0, "the newest stays");
                 }
             }
             ledger.balance(&rig)?;
@@ -425,6 +464,9 @@ proptest! {
                         rig.put(packet, now);
                     }
                     Event::Leave => out.extend(rig.take(now)),
+                    Event::Withdraw { flow, place } => {
+                        rig.aqm.withdraw(flow, &mut At(place));
+                    }
                 }
                 rig.aqm.tick(now);
             }

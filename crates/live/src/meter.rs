@@ -438,6 +438,8 @@ impl<P: Traced> Observer<P> for Meter {
                     self.forwarded(packet);
                 }
             }
+            // Taken out by the filter: nothing is lost with it.
+            HopEvent::Dropped(DropCause::AckFilter) => {}
             HopEvent::Dropped(_) => {
                 uplink.dropped(group, queue, at);
                 self.groups[group.index()].dropped += u64::from(is_data);

@@ -115,6 +115,7 @@ fn queue(cells: &Cells, queue: Queue) -> QueueSummary {
             limit: counts.drops[DropCause::Limit as usize],
             memory: counts.drops[DropCause::Memory as usize],
             radio: Some(counts.drops[DropCause::Radio as usize]).filter(|n| *n > 0),
+            ack_filter: Some(counts.filtered()).filter(|n| *n > 0),
         },
     }
 }

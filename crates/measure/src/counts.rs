@@ -32,13 +32,18 @@ pub(crate) struct Counts {
     /// Marks by cause, at the moment of the mark.
     pub marks: [u64; 3],
     /// Drops by cause.
-    pub drops: [u64; 5],
+    pub drops: [u64; DropCause::COUNT],
 }
 
 impl Counts {
-    /// Dropped, for any cause.
+    /// Dropped, for any cause but that a filter had no need of them.
     pub fn dropped(&self) -> u64 {
-        self.drops.iter().sum()
+        self.drops.iter().sum::<u64>() - self.filtered()
+    }
+
+    /// Acknowledgements that a filter took out.
+    pub fn filtered(&self) -> u64 {
+        self.drops[DropCause::AckFilter as usize]
     }
 
     /// Marked packets over forwarded ones.

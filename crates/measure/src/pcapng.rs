@@ -253,6 +253,7 @@ fn drop_comment(cause: DropCause, queue: Queue) -> String {
         DropCause::Limit => "limit",
         DropCause::Memory => "memory",
         DropCause::Radio => "radio",
+        DropCause::AckFilter => "ack filter",
     };
     format!("dropped: {cause}, queue {}", queue.name())
 }

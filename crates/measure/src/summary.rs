@@ -211,6 +211,10 @@ measures! {
         /// count as forwarded too. Absent where there are none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub radio: Option<u64> => "" Warm,
+        /// Acknowledgements that the filter of the link took out, since a later one replaced them. They count for neither `drop`
+        /// nor `packets`. Absent where there are none.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub ack_filter: Option<u64> => "" Warm,
     }
 }
 

@@ -5,7 +5,7 @@ use l4s_units::{Bytes, Time};
 
 use crate::codel::Source;
 use crate::waiting::Waiting;
-use crate::{Backlog, Packet};
+use crate::{Backlog, Packet, Redundancy};
 
 /// Stands for "no packet" or "no flow" in a link.
 const NONE: u32 = u32::MAX;
@@ -152,11 +152,50 @@ impl<P: Packet> Flows<P> {
         }
         place.next = self.free;
         self.free = head;
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= waiting.packet.size();
-        self.backlog.memory -= waiting.packet.memory();
-        self.bytes[flow as usize] -= waiting.packet.size().get();
+        self.removed(flow, &waiting.packet);
         Some(waiting)
+    }
+
+    #[inline]
+    fn removed(&mut self, flow: u32, packet: &P) {
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= packet.size();
+        self.backlog.memory -= packet.memory();
+        self.bytes[flow as usize] -= packet.size().get();
+    }
+
+    /// The places of the queue of `flow`, the head first.
+    fn places_of(&self, flow: u32) -> impl Iterator<Item = u32> {
+        let exists = |place: u32| (place != NONE).then_some(place);
+        core::iter::successors(exists(self.flows[flow as usize].head), move |place| {
+            exists(self.pool[*place as usize].next)
+        })
+    }
+
+    /// Removes the packet that `redundancy` finds in the queue of `flow` before the one at the tail.
+    pub fn withdraw(&mut self, flow: u32, redundancy: &mut impl Redundancy<P>) -> Option<P> {
+        let Flow { head, tail, .. } = self.flows[flow as usize];
+        if head == tail {
+            return None;
+        }
+        let newest = self.pool.get(tail as usize)?.waiting.as_ref()?;
+        let older = self.places_of(flow).take_while(|place| *place != tail);
+        let older =
+            older.filter_map(|place| Some(&self.pool[place as usize].waiting.as_ref()?.packet));
+        let found = redundancy.find(&newest.packet, newest.arrival, older)?;
+        let at = |place| self.places_of(flow).nth(place);
+        let before = found.checked_sub(1).and_then(at);
+        let place = at(found).filter(|place| *place != tail)?;
+        let removed = &mut self.pool[place as usize];
+        let (waiting, next) = (removed.waiting.take()?, removed.next);
+        removed.next = self.free;
+        self.free = place;
+        match before {
+            Some(before) => self.pool[before as usize].next = next,
+            None => self.flows[flow as usize].head = next,
+        }
+        self.removed(flow, &waiting.packet);
+        Some(waiting.packet)
     }
 
     /// Removes all packets of all flows, in order of arrival. Flows stay in their lines.

@@ -19,7 +19,7 @@ impl Bench {
     fn new(config: Config) -> Bench {
         let mut rng = rng(SEED);
         let aqm = Discipline::new(config, &mut rng);
-        let queue = |flow| aqm.classify(&Probe::full(0).flow(flow));
+        let queue = |flow| aqm.queue_of(flow);
         assert!(queue(A) != queue(B) && queue(B) != queue(C) && queue(A) != queue(C));
         Bench { aqm, rng, seen: Counters::default(), now: ms(0) }
     }
