@@ -8,13 +8,14 @@
 //! The other common parts of all substrates are here too: random streams by name, and the
 //! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, the
 //! [`Datagrams`] that its `[[udp]]` send, and the processing time of hosts ([`host_jitter`]).
-//! [`Imperfect`] has the [`Stretches`] of its `[[path]]`.
+//! [`Imperfect`] has the [`Stretches`] of its `[[path]]`. A link of a [`Route`] may filter [`Acknowledgements`].
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod ack_filter;
 mod aggregate;
 mod apps;
 mod datagrams;
@@ -33,6 +34,7 @@ mod steps;
 mod stretch;
 mod stretches;
 
+pub use ack_filter::{Ack, Acknowledgements, Blocks};
 pub use apps::{AppFlow, Frames, app_flows};
 pub use datagrams::Datagrams;
 pub use downloads::{Arrivals, Download, Downloads, arrivals};
@@ -46,9 +48,10 @@ pub use stretch::{Passage, Stretch};
 pub use stretches::{Stretches, Traveller, Wayside};
 
 use l4s_aqm::{Aqm, Backlog, Departure, DropCause, MarkCause, Packet, Qdisc, Queue, Signal, Watch};
-use l4s_model::Link;
+use l4s_model::{AckFilter, Link};
 use l4s_units::{Bytes, Rate, Time};
 
+use crate::ack_filter::Redundant;
 use crate::aggregate::Aggregate;
 use crate::flight::Flight;
 use crate::pacer::Pacer;
@@ -272,6 +275,24 @@ impl<P: Packet> Bottleneck<P> {
             }
         }
         self.aqm.enqueue(packet, now, &mut self.rng, watch);
+    }
+
+    /// As [`Bottleneck::enqueue`]; then an acknowledgement leaves the queue that this packet makes redundant.
+    pub(crate) fn enqueue_and_filter<W>(
+        &mut self,
+        packet: P,
+        now: Time,
+        filter: AckFilter,
+        watch: &mut W,
+    ) where
+        W: Watch<P> + Acknowledgements<P>,
+    {
+        let flow_hash = packet.flow_hash();
+        self.enqueue(packet, now, watch);
+        let mut redundant = Redundant { read: &*watch, now, filter };
+        if let Some((packet, queue)) = self.aqm.withdraw(flow_hash, &mut redundant) {
+            watch.dropped(packet, queue, DropCause::AckFilter, now);
+        }
     }
 
     /// The packet whose transmission starts now, if the link is free and one waits. To be asked

@@ -10,18 +10,18 @@
 
 use core::ops::Range;
 
-use l4s_aqm::Packet;
-use l4s_model::{Direction, FlowId, Hop, Per, Roster, Scenario, Side, SourceId};
+use l4s_aqm::{Packet, Watch};
+use l4s_model::{AckFilter, Direction, FlowId, Hop, Per, Roster, Scenario, Side, SourceId};
 use l4s_units::Time;
 
-use crate::Bottleneck;
+use crate::{Acknowledgements, Bottleneck};
 
 /// All further links of a run, and which of them each packet passes.
 ///
 /// ```
 /// use l4s_aqm::fifo;
 /// use l4s_bottleneck::{Next, Route, RouteLink};
-/// use l4s_model::{FlowId, Group, Link, Scenario, SourceId, Uplink};
+/// use l4s_model::{AckFilter, FlowId, Group, Link, Scenario, SourceId, Uplink};
 /// use l4s_units::{Bytes, Duration, Ecn, Rate};
 ///
 /// # struct Datagram;
@@ -36,7 +36,7 @@ use crate::Bottleneck;
 /// let mut scenario = Scenario::new("access", Duration::from_secs(20), link.clone(), fifo.clone());
 /// let cubic = l4s_cc::Config::Cubic(l4s_cc::cubic::Config::default());
 /// scenario.groups.push(Group::new("A", cubic, Duration::from_millis(10)));
-/// scenario.uplink = Some(Uplink { link, aqm: fifo });
+/// scenario.uplink = Some(Uplink { link, aqm: fifo, ack_filter: AckFilter::Off });
 ///
 /// let mut route: Route<Datagram> = Route::new(&scenario);
 /// let (flow, group) = (FlowId::new(0), SourceId::new(0));
@@ -78,6 +78,22 @@ pub struct RouteLink<P> {
     pub hop: u16,
     /// The position on the path behind it.
     pub behind: usize,
+    /// The filter of acknowledgements in its queue.
+    pub ack_filter: AckFilter,
+}
+
+impl<P: Packet> RouteLink<P> {
+    /// A packet arrives, and acknowledgements that it makes redundant leave the queue.
+    #[inline]
+    pub fn enqueue<W>(&mut self, packet: P, now: Time, watch: &mut W)
+    where
+        W: Watch<P> + Acknowledgements<P>,
+    {
+        if self.ack_filter.is_off() {
+            return self.queue.enqueue(packet, now, watch);
+        }
+        self.queue.enqueue_and_filter(packet, now, self.ack_filter, watch);
+    }
 }
 
 #[derive(Debug)]
@@ -133,7 +149,12 @@ impl<P: Packet> Route<P> {
                 let streams = format!(" hop {} {n}", hop.name);
                 let queue = Bottleneck::named(&hop.link, &hop.aqm, scenario.seed, &streams)
                     .counted_from(Time::ZERO + scenario.warmup);
-                route.links.push(RouteLink { queue, hop: number, behind: *at });
+                route.links.push(RouteLink {
+                    queue,
+                    hop: number,
+                    behind: *at,
+                    ack_filter: AckFilter::Off,
+                });
             }
             route.of.push(first..route.links.len());
         }
@@ -144,7 +165,7 @@ impl<P: Packet> Route<P> {
             let queue = Bottleneck::named(&uplink.link, &uplink.aqm, scenario.seed, " uplink")
                 .counted_from(Time::ZERO + scenario.warmup);
             let (hop, behind) = (scenario.hops.len() as u16, route.path.len());
-            route.links.push(RouteLink { queue, hop, behind });
+            route.links.push(RouteLink { queue, hop, behind, ack_filter: uplink.ack_filter });
             route.of.push(first..first + 1);
         }
         route.path.push(Stop::End);

@@ -7,6 +7,7 @@
 //! Nothing of it outlives its processes: a namespace has no name and goes with the process in it,
 //! a TUN device goes with its file, a congestion control with its link.
 
+mod acks;
 mod address;
 pub mod agent;
 mod delay;

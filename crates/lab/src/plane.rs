@@ -20,12 +20,16 @@
 //! the timer of the discipline, changes of the scenario, the lines, further links, stretches, and then arrivals.
 
 use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
-use l4s_bottleneck::{Bottleneck, Imperfect, Next, Route, Straddling, Successor, Wayside, Where};
+use l4s_bottleneck::{
+    Ack, Acknowledgements, Bottleneck, Imperfect, Next, Route, Straddling, Successor, Wayside,
+    Where,
+};
 use l4s_flows::Row;
 use l4s_model::{Change, FlowId, PathEvent, Scenario, SourceId};
 use l4s_observe::{HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
+use crate::acks;
 use crate::address::End;
 use crate::frame::Frame;
 use crate::line::Lines;
@@ -70,7 +74,7 @@ pub struct Counters {
     pub forwarded: u64,
     /// Not taken by the other end's device.
     pub refused: u64,
-    /// Dropped by the queue discipline.
+    /// Dropped by a queue discipline, or taken out by the filter of acknowledgements.
     pub dropped: u64,
     /// Lost on an imperfect stretch.
     pub lost: u64,
@@ -448,7 +452,7 @@ impl Plane {
         let Plane { route, pairs, pool, now, .. } = self;
         let link = route.link(number);
         let mut watch = ForwardOfHop { hop: link.hop, observer, pairs, pool };
-        link.queue.enqueue(packet, *now, &mut watch);
+        link.enqueue(packet, *now, &mut watch);
         self.transmit_on(number, observer, deliver);
     }
 
@@ -803,6 +807,17 @@ impl<O: Observer<Frame>> Watch<Frame> for ForwardOfHop<'_, O> {
     fn dropped(&mut self, packet: Frame, queue: Queue, cause: DropCause, now: Time) {
         self.observer.at_hop(self.hop, &packet, queue, HopEvent::Dropped(cause), now);
         discard(packet, self.pairs, self.pool);
+    }
+}
+
+impl<O> Acknowledgements<Frame> for ForwardOfHop<'_, O> {
+    #[inline]
+    fn are_of_one_flow(&self, one: &Frame, other: &Frame) -> bool {
+        acks::are_of_one_flow(one, other)
+    }
+
+    fn acknowledgement(&self, packet: &Frame) -> Option<Ack> {
+        acks::acknowledgement(packet)
     }
 }
 

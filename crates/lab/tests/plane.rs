@@ -7,8 +7,8 @@ use l4s_aqm::{Config, DropCause, MarkCause, Packet, Queue, Watch};
 use l4s_bottleneck::Bottleneck;
 use l4s_lab::{Delivery, End, FIRST_PORT, Frame, Plane, UDP_PORT};
 use l4s_model::{
-    AccEcnMangling, Cell, Direction, EcnMangling, Hop, Jitter, Link, Loss, Path, PathEvent, Per,
-    Radio, Scenario, Side, SourceId, Standard, Uplink, Wifi,
+    AccEcnMangling, AckFilter, Cell, Direction, EcnMangling, Hop, Jitter, Link, Loss, Path,
+    PathEvent, Per, Radio, Scenario, Side, SourceId, Standard, Uplink, Wifi,
 };
 use l4s_observe::{HopEvent, Observer, Traced};
 use l4s_scenario::bundled;
@@ -136,7 +136,7 @@ fn with_further_links(mut scenario: Scenario) -> Scenario {
     let short = l4s_aqm::fifo::Config { limit: l4s_aqm::Limit::packets(5) };
     let aqm = Config::Fifo(short);
     scenario.groups[1].direction = Direction::Up;
-    scenario.uplink = Some(Uplink { link: link(8), aqm: aqm.clone() });
+    scenario.uplink = Some(Uplink { link: link(8), aqm: aqm.clone(), ack_filter: AckFilter::Off });
     scenario.hops = vec![Hop {
         name: "access".to_owned(),
         side: Side::Behind,
@@ -755,7 +755,7 @@ fn the_uplink_changes_at_its_time_too() {
     let fifo = || Config::Fifo(l4s_aqm::fifo::Config::dctth());
     let mut scenario = scenario(Rate::from_mbps(100), fifo());
     let link = Link { burst: Bytes::ZERO, ..Link::new(Rate::from_mbps(12)) };
-    scenario.uplink = Some(Uplink { link, aqm: fifo() });
+    scenario.uplink = Some(Uplink { link, aqm: fifo(), ack_filter: AckFilter::Off });
     let short = l4s_aqm::fifo::Config { limit: l4s_aqm::Limit::packets(10) };
     scenario.changes = vec![
         Change { uplink_rate: Some(Rate::from_mbps(6)), ..Change::at(ms(100)) },

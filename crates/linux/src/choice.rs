@@ -17,6 +17,13 @@ pub(crate) fn differences(scenario: &Scenario, jiffy: Duration) -> Result<Vec<St
             "packets are followed one by one: expected `kernel.gso = false`".to_owned(),
         ));
     }
+    if let Some(uplink) = scenario.uplink.as_ref().filter(|uplink| !uplink.ack_filter.is_off()) {
+        return Err(OsError::Unsupported(format!(
+            "`uplink.ack_filter`: no discipline that we use of Linux filters acknowledgements: found \"{}\", \
+             expected \"off\"; `--on sim` and `--on kernel` have it",
+            uplink.ack_filter.name()
+        )));
+    }
     if let Some(capacity) = &scenario.link.trace {
         return Err(OsError::Unsupported(format!(
             "the shaper of Linux has one rate at a time: found `link.trace = \"{}\"`, expected \
@@ -63,5 +70,31 @@ pub(crate) fn build(
     match scenario.kernel.qdisc {
         QdiscOf::Linux => Ok(Box::new(Htb::new(device, &scenario.link, &scenario.aqm, jiffy)?)),
         QdiscOf::Bpf => Ok(Box::new(Bpf::new(device, &scenario.link, &scenario.aqm)?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use l4s_model::{AckFilter, Link, Uplink};
+    use l4s_units::Rate;
+
+    #[test]
+    fn a_filter_of_acknowledgements_is_refused_and_none_is_not() {
+        let (link, aqm) = (Link::new(Rate::from_mbps(10)), Config::default());
+        let second = Duration::from_secs(1);
+        let mut scenario = Scenario::new("up", second, link.clone(), aqm.clone());
+        let mut with = |ack_filter| {
+            scenario.uplink = Some(Uplink { link: link.clone(), aqm: aqm.clone(), ack_filter });
+            differences(&scenario, Duration::from_millis(4))
+        };
+        assert!(with(AckFilter::Off).is_ok());
+        match with(AckFilter::Aggressive) {
+            Err(OsError::Unsupported(why)) => {
+                assert!(why.starts_with("`uplink.ack_filter`: "), "{why}");
+                assert!(why.contains("found \"aggressive\", expected \"off\""), "{why}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

@@ -35,4 +35,4 @@ pub use radio::{Cell, Radio, Slot, Standard, Wifi};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};
 pub use traffic::{App, Hold, Sizes, Udp, Web};
-pub use uplink::{Direction, UPLINK, Uplink};
+pub use uplink::{AckFilter, Direction, UPLINK, Uplink};

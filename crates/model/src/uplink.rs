@@ -26,7 +26,7 @@ pub const UPLINK: &str = "uplink";
 ///
 /// ```
 /// use l4s_cc::{Config, cubic};
-/// use l4s_model::{Buffer, Direction, Group, Link, Scenario, Uplink};
+/// use l4s_model::{AckFilter, Buffer, Direction, Group, Link, Scenario, Uplink};
 /// use l4s_units::{Duration, Rate};
 ///
 /// // An access of 100 Mb/s down and 10 up, where the way up has a buffer of a quarter of a second.
@@ -35,7 +35,7 @@ pub const UPLINK: &str = "uplink";
 /// let buffer = Buffer::Time(Duration::from_millis(250));
 /// let up = Link { buffer, ..Link::new(Rate::from_mbps(10)) };
 /// let mut scenario = Scenario::new("upload", Duration::from_secs(20), down, fifo.clone());
-/// scenario.uplink = Some(Uplink { link: up, aqm: fifo });
+/// scenario.uplink = Some(Uplink { link: up, aqm: fifo, ack_filter: AckFilter::Off });
 /// let cubic = Config::Cubic(cubic::Config::default());
 /// let upload = Group::new("upload", cubic, Duration::from_millis(20));
 /// scenario.groups.push(Group { direction: Direction::Up, ..upload });
@@ -47,4 +47,43 @@ pub struct Uplink {
     pub link: Link,
     /// Its queue discipline, whose packet limit is that of the buffer unless it sets its own.
     pub aqm: l4s_aqm::Config,
+    /// Whether it takes out acknowledgements that wait in its queue when a later one makes them redundant.
+    #[serde(default, skip_serializing_if = "AckFilter::is_off")]
+    pub ack_filter: AckFilter,
+}
+
+/// The filter of redundant acknowledgements in the queue of a link, as that of CAKE (CAKE §III-D; `ack-filter` of
+/// tc-cake).
+///
+/// ```
+/// use l4s_model::AckFilter;
+///
+/// assert!(AckFilter::default().is_off());
+/// assert_eq!(AckFilter::Aggressive.name(), "aggressive");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum AckFilter {
+    /// None.
+    #[default]
+    Off,
+    /// An acknowledgement goes when two later ones of its flow wait: `ack-filter`.
+    On,
+    /// It goes when one later one waits right behind it: `ack-filter-aggressive`.
+    Aggressive,
+}
+
+impl AckFilter {
+    /// Its name in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AckFilter::Off => "off",
+            AckFilter::On => "on",
+            AckFilter::Aggressive => "aggressive",
+        }
+    }
+
+    /// Whether there is none.
+    pub const fn is_off(&self) -> bool {
+        matches!(self, AckFilter::Off)
+    }
 }

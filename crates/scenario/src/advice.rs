@@ -32,9 +32,9 @@ fn classic_in_l4s_queue(scenario: &Scenario) -> Option<String> {
 const HEADERS: Bytes = Bytes::new(52);
 
 /// An uplink that is slower than the acknowledgements of a full link need: one of at least 66 B for every
-/// second segment (RFC 5681 §4.2).
+/// second segment (RFC 5681 §4.2). A filter lets it do with fewer.
 fn slow_uplink(scenario: &Scenario) -> Option<String> {
-    let uplink = scenario.uplink.as_ref()?.link.rate;
+    let uplink = scenario.uplink.as_ref().filter(|uplink| uplink.ack_filter.is_off())?.link.rate;
     let down = scenario.groups.iter().filter(|group| group.direction == Direction::Down);
     let segment = down.map(|group| group.mss + HEADERS + ETHERNET).min()?;
     let (ack, rate) = (HEADERS + ETHERNET, scenario.link.rate);
@@ -44,7 +44,7 @@ fn slow_uplink(scenario: &Scenario) -> Option<String> {
     (uplink < needed).then(|| {
         format!(
             "the uplink limits the downloads: at {rate} an acknowledgement of {} B for every two \
-             segments of {} B takes {:.2} Mb/s, and the uplink has {uplink}",
+             segments of {} B takes {:.2} Mb/s, and the uplink has {uplink}; `uplink.ack_filter = \"on\"` makes fewer do",
             ack.get(),
             segment.get(),
             needed.as_bps() as f64 / 1e6,

@@ -10,7 +10,7 @@ use crate::field::Field;
 use crate::schema::{
     APP, ASSERT, AppDraft, AssertDraft, CELL, GROUP, GroupDraft, HEAD, HOP, Head, HopDraft, KERNEL,
     LINK, LinkDraft, PATH, PROGRAM, PathDraft, ProgramDraft, Start, UDP, WEB, WIFI, WebDraft,
-    jitter_item, loss_item, set_limit, uplink_fields,
+    jitter_item, loss_item, set_limit, uplink_draft, uplink_fields,
 };
 use crate::tree::{self, Entry, Item, Table, text};
 use crate::{Point, settings};
@@ -52,7 +52,7 @@ impl Shown {
         out.aqm(&scenario.aqm, &scenario.link);
         if let Some(uplink) = &scenario.uplink {
             out.table("uplink");
-            out.fields(&uplink_fields(), &LinkDraft::of(&uplink.link));
+            out.fields(&uplink_fields(), &uplink_draft(uplink));
             out.radio(&uplink.link);
             out.inner("aqm");
             out.aqm(&uplink.aqm, &uplink.link);

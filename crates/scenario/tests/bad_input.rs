@@ -306,12 +306,29 @@ refuses_more! {
          rate = \"10mbit\"";
     an_unknown_direction: "[[udp]]\nname = \"U\"\ndirection = \"upp\"\nrate = \"1mbit\"",
         "s.toml:11:13: `udp.direction`: found \"upp\", expected one of \"down\", \"up\"; did you mean \"up\"?";
+    both_directions_in_one:
+        "[uplink]\nrate = \"1mbit\"\n[[group]]\nname = \"U\"\ndirection = \"both\"\ncc = \"reno\"\nrtt = \"1ms\"",
+        "s.toml:13:13: `group.direction`: found \"both\", expected one of \"down\", \"up\"; write it twice, with \
+         another name and `direction = \"up\"`";
     an_uplink_without_a_rate: "[uplink]\nbuffer = \"10p\"",
         "s.toml:9:1: `uplink.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
          such as \"40mbit\"; or `trace`, or a table `wifi` or `cell`";
     an_uplink_that_loses_acknowledgements: "[uplink]\nrate = \"1mbit\"\nack_loss = 0.1",
         "s.toml:11:1: `uplink.ack_loss`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `aggregation`, `wifi`, `cell` or `aqm`";
+         `trace_scale`, `buffer`, `burst`, `aggregation`, `ack_filter`, `wifi`, `cell` or `aqm`; did \
+         you mean `ack_filter`?";
+    a_filter_of_no_kind: "[uplink]\nrate = \"1mbit\"\nack_filter = \"agressive\"",
+        "s.toml:11:14: `uplink.ack_filter`: found \"agressive\", expected one of \"off\", \"on\", \"aggressive\"; did \
+         you mean \"aggressive\"?";
+    a_filter_that_is_true: "[uplink]\nrate = \"1mbit\"\nack_filter = true",
+        "s.toml:11:14: `uplink.ack_filter`: found true, expected one of \"off\", \"on\", \"aggressive\"; did \
+         you mean \"on\"?";
+    a_filter_of_the_way_down: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\nack_filter = \"on\"",
+        "s.toml:12:1: `hop.ack_filter`: unknown key, expected `name`, `place`, `rate`, `buffer`, `burst`, `groups`, \
+         `per`, `wifi`, `cell` or `aqm`";
+    a_filter_that_changes:
+        "[uplink]\nrate = \"1mbit\"\n[[at]]\ntime = \"1s\"\nuplink.ack_filter = \"on\"",
+        "s.toml:13:8: `at.uplink.ack_filter`: unknown key, expected `rate` or `aqm`";
     a_rate_beside_wifi: "[uplink]\nrate = \"1mbit\"\nwifi.mcs = 3",
         "s.toml:11:1: `uplink.wifi`: the link has a `rate` already; leave out one of them";
     a_trace_beside_wifi: "[uplink]\nwifi.mcs = 3\ntrace = \"lte-1\"",

@@ -672,6 +672,7 @@ impl<O: Observer<Packet>> Output for Outbox<'_, O> {
     }
 }
 
+mod acks;
 mod adapt;
 #[cfg(test)]
 mod outcomes;

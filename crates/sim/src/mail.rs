@@ -25,6 +25,11 @@ impl Mail {
         }
     }
 
+    /// The message at a place, where it stays.
+    pub fn look(&self, place: u32) -> &Message {
+        &self.messages[place as usize]
+    }
+
     /// The message at a place, which another one may have next.
     pub fn take(&mut self, place: u32) -> Message {
         self.free.push(place);

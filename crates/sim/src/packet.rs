@@ -473,15 +473,8 @@ impl Message {
             Message::Syn(_) => SYN_IP,
             Message::Request(request) => HEADER + REQUEST + option(request.option),
             Message::Ack(ack) => {
-                let blocks = ack.sacks.iter().filter(|(from, to)| from < to).count();
-                let blocks = (blocks + usize::from(ack.duplicate.is_some())).min(ack.sacks.len());
-                let (sack, room) = match blocks {
-                    0 => (0, AccEcn::LENGTH),
-                    1 => (12, AccEcn::LENGTH),
-                    2 => (20, 8),
-                    _ => (28, 0),
-                };
-                HEADER + sack + option(ack.option.is_some()).min(room.into())
+                let (sack, room) = ack.room();
+                HEADER + sack + option(ack.option.is_some()).min(room)
             }
         };
         length as u16
@@ -583,6 +576,31 @@ impl ByteCounters {
 }
 
 impl Ack {
+    /// Bytes that its SACK takes, and that it leaves for the option of AccECN.
+    fn room(&self) -> (u64, u64) {
+        let blocks = self.sacks.iter().filter(|(from, to)| from < to).count();
+        match blocks + usize::from(self.duplicate.is_some()) {
+            0 => (0, AccEcn::LENGTH.into()),
+            1 => (12, AccEcn::LENGTH.into()),
+            2 => (20, 8),
+            _ => (28, 0),
+        }
+    }
+
+    /// Whether it has the option of AccECN on the wire.
+    pub(crate) fn has_option(&self) -> bool {
+        self.option.is_some() && self.room().1 > 0
+    }
+
+    /// The blocks of its SACK option in the order of the wire, from the first byte of the stream on.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
+        let received = self.sacks.iter().filter(|(from, to)| from < to);
+        let received = received.map(|(from, to)| {
+            (self.cumulative + u64::from(*from), self.cumulative + u64::from(*to))
+        });
+        self.duplicate_block().into_iter().chain(received).take(self.sacks.len())
+    }
+
     /// The first and newest of its selectively acknowledged blocks.
     pub(crate) fn newest_block(&self) -> Option<(u64, u64)> {
         let (from, to) = self.sacks[0];

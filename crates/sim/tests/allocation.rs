@@ -147,3 +147,24 @@ fn no_allocation_per_packet_on_further_links() {
     assert!(many > few + 120_000, "{few} {many}");
     assert!(after <= before + 20, "{before} then {after} allocations");
 }
+
+/// Packets and allocations of a download whose acknowledgements are filtered.
+fn cost_of_filter(seconds: u32) -> (u64, u64) {
+    let text = format!(
+        "duration = \"{seconds}s\"\nlink.rate = \"25mbit\"\n\
+         uplink = {{ rate = \"250kbit\", ack_filter = \"on\", aqm = \"fq_codel\" }}\n\
+         [[group]]\nname = \"A\"\ncc = \"cubic\"\nflows = 4\nrtt = \"10ms\"\n"
+    );
+    let plan = l4s_scenario::Plan::parse("filter.toml", &text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let mut packets = 0;
+    let info = allocation_counter::measure(|| packets = l4s_sim::run(scenario, &mut ()).packets);
+    (packets, info.count_total)
+}
+
+#[test]
+fn no_allocation_per_filtered_acknowledgement() {
+    let ((few, before), (many, after)) = (cost_of_filter(5), cost_of_filter(50));
+    assert!(many > few + 90_000, "{few} {many}");
+    assert!(after <= before + 20, "{before} then {after} allocations");
+}

@@ -59,6 +59,82 @@ fn a_slow_uplink_limits_the_download() {
     assert!(queue > 20.0 && rtt > 20.0 + 0.8 * queue, "{rtt} ms with a queue of {queue} ms");
 }
 
+/// The same download with a filter, and one mode of its control and its discipline on the way up.
+fn filtered(filter: &str, more: &str) -> Summary {
+    summary_of(&scenario(&format!(
+        "duration = \"20s\"\nlink = {{ rate = \"100mbit\", buffer = \"100ms\" }}\naqm = \"dualpi2\"\n\
+         uplink = {{ rate = \"1mbit\", buffer = \"200ms\", ack_filter = \"{filter}\", aqm = \"fifo\" }}\n\
+         [[group]]\nname = \"down\"\nrtt = \"20ms\"\n{more}"
+    )))
+}
+
+/// 1 Mb/s carries 1894 acknowledgements of 66 B per second, of 4128 that a full link makes. The filter takes the rest
+/// out, and they are no loss of the queue.
+#[test]
+fn a_filter_lets_a_slow_uplink_acknowledge_a_full_link() {
+    let of = |summary: &Summary| summary.hops[0].queues[0].clone();
+    let off = filtered("off", "cc = \"cubic\"\n");
+    assert!(off.link.utilization < 0.9, "{}", off.link.utilization);
+    assert!(of(&off).drop.unwrap() > 0.1 && of(&off).drops.ack_filter.is_none(), "{:?}", of(&off));
+    for filter in ["on", "aggressive"] {
+        let found = filtered(filter, "cc = \"cubic\"\n");
+        let (link, uplink) = (found.link.utilization, found.hops[0].utilization.unwrap());
+        assert!(link > 0.99 && uplink > 0.99, "{filter}: {link}, {uplink}");
+        let queue = of(&found);
+        let seconds = (queue.packets + queue.drops.ack_filter.unwrap()) as f64 / 4100.0;
+        assert!((14.0..16.5).contains(&seconds), "{filter}: 15 s of acknowledgements: {queue:?}");
+        assert_eq!(queue.drop, Some(0.0), "{filter}");
+        // Two acknowledgements wait at most, of a millisecond in two.
+        let classic = found.queues.iter().find(|queue| queue.name == "C").unwrap();
+        let rtt = found.groups[0].rtt_ms.unwrap() - classic.delay_ms.unwrap().mean;
+        assert!((20.0..22.5).contains(&rtt), "{filter}: {rtt} ms");
+    }
+}
+
+/// With the echo of RFC 3168 each mark of the link reaches the sender: there is no overload, and no loss.
+#[test]
+fn a_filter_keeps_the_echo_of_marks() {
+    for filter in ["on", "aggressive"] {
+        let found = filtered(filter, "cc = \"cubic\"\necn = \"classic\"\n");
+        let down = group(&found, "down");
+        assert_eq!((down.retransmits, down.drop), (0, Some(0.0)), "{filter}");
+        assert!(down.mark.unwrap() > 0.0 && found.link.utilization > 0.99, "{filter}: {down:?}");
+        assert!(found.hops[0].queues[0].drops.ack_filter.unwrap() > 10_000);
+        assert!(down.delay_ms.unwrap().mean < 20.0, "the target is 15 ms: {down:?}");
+    }
+}
+
+/// The option of AccECN is unknown to the filter, and so is AE: a flow whose ACE stays at its first value, 5, loses no
+/// acknowledgement (RFC 9768 §3.2.1).
+#[test]
+fn a_filter_leaves_accurate_ecn_alone() {
+    let counted = |more: &str| {
+        let found = filtered("aggressive", &format!("cc = \"prague\"\n{more}"));
+        (found.hops[0].queues[0].drops.ack_filter, group(&found, "down").mark)
+    };
+    let (with_option, _) = counted("accecn = \"option\"\n");
+    assert_eq!(with_option, None);
+    // A flow of 50 Mb/s at most meets no queue, and has no mark.
+    let unmarked = counted(
+        "accecn = \"ace\"\n[[hop]]\nname = \"access\"\nrate = \"50mbit\"\naqm = \"fifo\"\n",
+    );
+    assert_eq!(unmarked, (None, Some(0.0)));
+}
+
+/// Thousands of short flows complete, though acknowledgements of their ends are filtered too.
+#[test]
+fn with_a_filter_flows_of_a_size_complete() {
+    let found = summary_of(&scenario(
+        "duration = \"60s\"\nwarmup = \"0s\"\nlink = { rate = \"20mbit\", buffer = \"20p\" }\naqm = \"fifo\"\n\
+         uplink = { rate = \"200kbit\", buffer = \"20p\", ack_filter = \"aggressive\", aqm = \"fifo\" }\n\
+         [[group]]\nname = \"down\"\ncc = \"cubic\"\nrtt = \"10ms\"\nflows = 200\nsize = \"100kb\"\n\
+         start = { every = \"100ms\" }\n",
+    ));
+    assert_eq!(found.completion.iter().map(|bin| bin.flows).sum::<u64>(), 200);
+    let queue = &found.hops[0].queues[0];
+    assert!(queue.drops.ack_filter.unwrap() > 1000, "{queue:?}");
+}
+
 /// An upload fills the uplink, and its queue delays the acknowledgements of the download. With little buffer
 /// that costs it nothing; its round trip grows by the queue.
 #[test]

@@ -23,9 +23,15 @@ impl Tcp<'_> {
         number32(self.fixed, tcp::ACKNOWLEDGEMENT)
     }
 
+    /// Its flags, FIN the lowest of them, and the reserved bits above AE: 12 bits (RFC 9293 §3.1, RFC 9768 §3.1).
+    #[inline]
+    pub fn flags(&self) -> u16 {
+        number16(self.fixed, tcp::FLAGS) & 0x0fff
+    }
+
     #[inline]
     fn flag(&self, bit: u32) -> bool {
-        number16(self.fixed, tcp::FLAGS) & 1 << bit != 0
+        self.flags() & 1 << bit != 0
     }
 
     /// FIN.
@@ -87,24 +93,44 @@ impl Tcp<'_> {
         Some((number32(&value, 0..4), number32(&value, 4..8)))
     }
 
-    /// The value of an option of this kind and length. Options behind one that is malformed are
-    /// not read.
+    /// The value of an option of this kind and length.
     #[inline]
     fn option<const N: usize>(&self, kind: u8) -> Option<[u8; N]> {
+        let (_, value) = self.options().find(|(found, _)| *found == kind)?;
+        value.try_into().ok()
+    }
+
+    /// Kind and value of each option, without padding. Options behind one that is malformed are not read.
+    ///
+    /// ```
+    /// use l4s_flows::ip::IpPacket;
+    ///
+    /// // An acknowledgement with a block of SACK (kind 5, RFC 2018 §3) behind two bytes of padding.
+    /// let mut packet = [0; 52];
+    /// (packet[0], packet[3], packet[9]) = (0x45, 52, 6);
+    /// (packet[32], packet[33]) = (8 << 4, 1 << 4);
+    /// packet[40..44].copy_from_slice(&[1, 1, 5, 10]);
+    /// let packet = IpPacket::new_checked(packet).unwrap();
+    /// let tcp = packet.tcp().unwrap();
+    /// assert_eq!(tcp.flags(), 1 << 4);
+    /// assert_eq!(tcp.options().collect::<Vec<_>>(), [(5, &[0; 8][..])]);
+    /// ```
+    #[inline]
+    pub fn options(&self) -> impl Iterator<Item = (u8, &[u8])> {
         let mut rest = self.options;
-        loop {
-            rest = match *rest {
-                [tcp::OPTION_NOP, ref next @ ..] => next,
-                [tcp::OPTION_END, ..] => return None,
-                [found, length, ..] => {
-                    let value = rest.get(2..usize::from(length))?;
-                    if found == kind {
-                        return value.try_into().ok();
+        core::iter::from_fn(move || {
+            loop {
+                match *rest {
+                    [tcp::OPTION_NOP, ref next @ ..] => rest = next,
+                    [tcp::OPTION_END, ..] => return None,
+                    [kind, length, ..] => {
+                        let value = rest.get(2..usize::from(length))?;
+                        rest = &rest[usize::from(length)..];
+                        return Some((kind, value));
                     }
-                    &rest[usize::from(length)..]
+                    _ => return None,
                 }
-                _ => return None,
-            };
-        }
+            }
+        })
     }
 }

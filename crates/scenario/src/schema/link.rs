@@ -1,6 +1,6 @@
 //! `[link]` and `[aqm]`: the bottleneck and its queue.
 
-use l4s_model::{Buffer, Capacity, Direction, Link, Udp};
+use l4s_model::{AckFilter, Buffer, Capacity, Direction, Link, Udp};
 use l4s_trace::{MAX_PERIOD, Play};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, packets};
@@ -41,27 +41,30 @@ pub(crate) struct LinkDraft {
     pub scale: Option<Rate>,
     /// Without rate and trace.
     pub link: Link,
+    /// Of the uplink alone.
+    pub ack_filter: AckFilter,
 }
 
 impl LinkDraft {
     /// A link of a scenario.
     pub fn of(link: &Link) -> LinkDraft {
-        let link = link.clone();
+        let draft = LinkDraft { link: link.clone(), ..LinkDraft::unset() };
         match &link.trace {
-            _ if link.radio.is_some() => {
-                LinkDraft { rate: None, trace: None, offset: None, scale: None, link }
-            }
+            _ if link.radio.is_some() => draft,
             Some(capacity) => LinkDraft {
-                rate: None,
                 trace: Some(capacity.file().to_owned()),
                 offset: Some(capacity.play().offset),
                 scale: capacity.play().mean,
-                link,
+                ..draft
             },
-            None => {
-                LinkDraft { rate: Some(link.rate), trace: None, offset: None, scale: None, link }
-            }
+            None => LinkDraft { rate: Some(link.rate), ..draft },
         }
+    }
+
+    /// Nothing is said yet.
+    fn unset() -> LinkDraft {
+        let (link, ack_filter) = (unset(), AckFilter::Off);
+        LinkDraft { rate: None, trace: None, offset: None, scale: None, link, ack_filter }
     }
 }
 
@@ -220,7 +223,7 @@ pub(super) fn read(
 ) -> Option<Link> {
     let table = one_table(node, path, gathered)?;
     let before = gathered.count();
-    let mut draft = LinkDraft { rate: None, trace: None, offset: None, scale: None, link: unset() };
+    let mut draft = LinkDraft::unset();
     read_table(table, &node.place, path, fields, elsewhere, &mut draft, gathered);
     one_capacity(table, &node.place, path, gathered);
     let direction = if path == "uplink" { Direction::Up } else { Direction::Down };

@@ -1,6 +1,6 @@
 //! `[uplink]`: the way up, and which sources send their data along it.
 
-use l4s_model::{Direction, Group, Udp, Uplink};
+use l4s_model::{AckFilter, Direction, Group, Udp, Uplink};
 
 use super::link::{LINK, LinkDraft, limit_for_a_packet, own_discipline, read, room_for_a_packet};
 use super::one_table;
@@ -14,9 +14,15 @@ use crate::tree::{Item, Node, Table};
 pub(super) const DIRECTIONS: [(&str, Direction); 2] =
     [("down", Direction::Down), ("up", Direction::Up)];
 
-/// Reads the way of a source's data.
+/// Reads the way of a source's data. Both ways are two sources: each has a row in the results.
 pub(super) fn direction(node: &Node) -> Result<Direction, Refusal> {
-    word(node, &DIRECTIONS)
+    word(node, &DIRECTIONS).map_err(|refusal| match node.text() {
+        Some("both") => {
+            let help = "write it twice, with another name and `direction = \"up\"`".to_owned();
+            Refusal { help: Some(help), ..refusal }
+        }
+        _ => refusal,
+    })
 }
 
 /// The way of a source's data, as [`direction`] reads it.
@@ -24,9 +30,42 @@ pub(super) fn direction_item(direction: Direction) -> Option<Item> {
     written(&DIRECTIONS, direction)
 }
 
-/// The keys of `[uplink]`: those of `[link]` without `ack_loss`.
+/// The words for filters of acknowledgements.
+const ACK_FILTERS: [(&str, AckFilter); 3] =
+    [named(AckFilter::Off), named(AckFilter::On), named(AckFilter::Aggressive)];
+
+const fn named(filter: AckFilter) -> (&'static str, AckFilter) {
+    (filter.name(), filter)
+}
+
+/// Reads a filter of acknowledgements.
+fn ack_filter(node: &Node) -> Result<AckFilter, Refusal> {
+    word(node, &ACK_FILTERS).map_err(|refusal| match node.item {
+        Item::Bool(on) => {
+            let near = if on { AckFilter::On } else { AckFilter::Off };
+            Refusal { help: Some(format!("did you mean \"{}\"?", near.name())), ..refusal }
+        }
+        _ => refusal,
+    })
+}
+
+const ACK_FILTER: Field<LinkDraft> = Field {
+    name: "ack_filter",
+    doc: "takes acknowledgements out of its queue that later ones replace, as CAKE does",
+    required: false,
+    read: |draft, node| ack_filter(node).map(|filter| draft.ack_filter = filter),
+    write: |draft| written(&ACK_FILTERS, draft.ack_filter),
+};
+
+/// The keys of `[uplink]`: those of `[link]` without `ack_loss`, and `ack_filter`.
 pub(crate) fn uplink_fields() -> Vec<Field<LinkDraft>> {
-    LINK.iter().filter(|field| field.name != "ack_loss").copied().collect()
+    let of_both = LINK.iter().filter(|field| field.name != "ack_loss").copied();
+    of_both.chain([ACK_FILTER]).collect()
+}
+
+/// The settings of the way up, to be written.
+pub(crate) fn uplink_draft(uplink: &Uplink) -> LinkDraft {
+    LinkDraft { ack_filter: uplink.ack_filter, ..LinkDraft::of(&uplink.link) }
 }
 
 /// The way up, if it has a queue; refuses sources that send up if it has none.
@@ -70,5 +109,7 @@ pub(super) fn uplink(
     if limit.is_none() {
         link.buffer = room;
     }
-    Some(Uplink { link, aqm })
+    // One that is none of the words was refused above.
+    let ack_filter = table.get("ack_filter").and_then(|node| ack_filter(node).ok());
+    Some(Uplink { link, aqm, ack_filter: ack_filter.unwrap_or_default() })
 }

@@ -23,7 +23,7 @@ impl<O: Observer<Packet>> Engine<O> {
                 let link = self.hops.link(number);
                 let (observer, mail) = (&mut self.observer, &mut self.mail);
                 let mut watch = ForwardOfHop { observer, mail, hop: link.hop };
-                link.queue.enqueue(packet, now, &mut watch);
+                link.enqueue(packet, now, &mut watch);
                 self.transmit_on(number, now);
             }
         }

@@ -73,19 +73,14 @@ impl Sender {
     fn acknowledgement(&self, ack: &Ack) -> Tcp {
         // FIN takes a number, too.
         let fin = u64::from(self.supply.is_over(ack.cumulative));
-        let first = 1 + ack.cumulative;
-        let received = ack.sacks.iter().filter(|(from, to)| from < to);
-        let received =
-            received.map(|(from, to)| (first + u64::from(*from), first + u64::from(*to)));
-        let duplicate = ack.duplicate_block().map(|(from, to)| (1 + from, 1 + to));
         let mut sacks = [(0, 0); 3];
         sacks
             .iter_mut()
-            .zip(duplicate.into_iter().chain(received))
-            .for_each(|(sack, block)| *sack = block);
+            .zip(ack.blocks())
+            .for_each(|(sack, (from, to))| *sack = (1 + from, 1 + to));
         Tcp {
             seq: 1 + REQUEST,
-            ack: Some(first + fin),
+            ack: Some(1 + ack.cumulative + fin),
             flags: if self.accurate_ecn {
                 EcnFlags::of_ace(ack.ace)
             } else {
