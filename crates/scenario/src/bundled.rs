@@ -67,6 +67,7 @@ bundled! {
     "fallback-wide",
     "fallback-alone",
     "rrul",
+    "asymmetric",
     "two-bottlenecks",
     "imperfect-path",
     "core",

@@ -267,6 +267,11 @@ fn rrul() {
 }
 
 #[test]
+fn asymmetric() {
+    check("asymmetric", &["duration=8s", "warmup=3s"]);
+}
+
+#[test]
 fn core() {
     let short = ["link.rate=4gbit", "group.B.start=0s", "duration=1s", "warmup=500ms"];
     check("core", &short);
