@@ -64,12 +64,23 @@ impl Flows {
         segments: u16,
         now: Time,
     ) -> u32 {
-        let flow = match packet.fragment() {
-            Fragment::Whole => self.number(packet, direction),
-            part => self.number_of_fragment(packet, part, direction, now),
-        };
+        let flow = self.flow_of(packet, direction, now);
         self.flows[flow as usize].observe(packet, direction, segments, now);
         flow
+    }
+
+    /// The number of a packet's flow, for a packet that passes a second point and is counted already.
+    #[inline]
+    pub fn flow_of<T: AsRef<[u8]>>(
+        &mut self,
+        packet: &IpPacket<T>,
+        direction: Direction,
+        now: Time,
+    ) -> u32 {
+        match packet.fragment() {
+            Fragment::Whole => self.number(packet, direction),
+            part => self.number_of_fragment(packet, part, direction, now),
+        }
     }
 
     /// Bytes that are not an IP packet arrive.

@@ -25,8 +25,6 @@ use l4s_os::{Advice, Realtime, Rest, processor_time};
 use l4s_os::{Clock, OsError};
 use l4s_os::{Read, Tun};
 
-/// The device.
-const NAME: &str = "back";
 /// Packets that may wait in it for the thread.
 const QUEUE: u32 = 100_000;
 /// How long it waits at most before it looks whether it should stop.
@@ -49,11 +47,11 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// Makes the device in this process's network namespace.
-    pub fn new(scenario: &Scenario, netlink: &mut Netlink) -> Result<Delays, OsError> {
-        let tun = Tun::open(NAME, false)
+    /// Makes the device of that name in this process's network namespace.
+    pub fn new(name: &str, scenario: &Scenario, netlink: &mut Netlink) -> Result<Delays, OsError> {
+        let tun = Tun::open(name, false)
             .map_err(|error| OsError::machine("a TUN device of /dev/net/tun", error))?;
-        let index = index_of(NAME)?;
+        let index = index_of(name)?;
         netlink.bring_up(index, vec![LinkAttribute::Mtu(MTU), LinkAttribute::TxQueueLen(QUEUE)])?;
         // This machine's choice for new devices could be one that paces (fq) or drops (fq_codel).
         netlink.remove_queue(index)?;

@@ -51,6 +51,11 @@ impl Recognised {
         self.first + self.flows.observe(packet, from.direction(), segments, now)
     }
 
+    /// The flow of a packet that was observed before.
+    pub fn flow_of(&mut self, packet: &IpPacket<&[u8]>, from: End, now: Time) -> FlowId {
+        self.first + self.flows.flow_of(packet, from.direction(), now)
+    }
+
     /// The table's number of a packet's flow; `None` for a flow of the scenario's own.
     #[inline]
     fn number(&self, frame: &Frame) -> Option<u32> {

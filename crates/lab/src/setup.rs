@@ -116,6 +116,19 @@ pub struct LabPlan {
     pub(crate) gso: bool,
 }
 
+/// The delay of the packets from the client of a pair to its server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CableDelay {
+    /// The number of the pair.
+    pub pair: usize,
+    /// The delay of each packet.
+    pub delay: Duration,
+    /// The most that comes on top of it by chance.
+    pub jitter: Duration,
+    /// Times of changes and the new delays, in order.
+    pub changes: Vec<(Time, Duration)>,
+}
+
 /// A server and its client.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Pair {
@@ -132,10 +145,9 @@ pub(crate) struct Pair {
 fn one_router(scenario: &Scenario, options: &LabOptions) -> Result<(), OsError> {
     let roster = scenario.roster();
     let links = scenario.hops.iter().map(|hop| roster.links_of(hop)).sum::<usize>();
-    let refused = match (scenario.hops.first(), &scenario.uplink, scenario.paths.first()) {
+    let refused = match (scenario.hops.first(), scenario.paths.first()) {
         (Some(hop), ..) if options.cables => format!("`[[hop]]` `{}`, expected none", hop.name),
-        (_, Some(_), _) if options.cables => "`[uplink]`, expected none".to_owned(),
-        (.., Some(path)) if options.cables => format!("`[[path]]` `{}`, expected none", path.name),
+        (_, Some(path)) if options.cables => format!("`[[path]]` `{}`, expected none", path.name),
         _ if links > MOST_LINKS => {
             return Err(OsError::Unsupported(format!(
                 "`[[hop]]`: {links} links, expected at most {MOST_LINKS} with real sockets"
@@ -144,8 +156,8 @@ fn one_router(scenario: &Scenario, options: &LabOptions) -> Result<(), OsError> 
         _ => return Ok(()),
     };
     Err(OsError::Unsupported(format!(
-        "there is one bottleneck with a kernel as the router: found {refused}; `--on sim` and \
-         `--on kernel` have it"
+        "there is one bottleneck each way with a kernel as the router: found {refused}; `--on sim` \
+         and `--on kernel` have it"
     )))
 }
 
@@ -219,6 +231,24 @@ impl LabPlan {
             plan.pairs.push(pair);
         }
         Ok(plan)
+    }
+
+    /// Takes the delays of the clients' cables away from them, for who has these delays elsewhere.
+    pub fn take_delays(&mut self) -> Vec<CableDelay> {
+        let clients = self.pairs.iter_mut().map(|pair| &mut pair.client).enumerate();
+        let cables = clients.filter_map(|(pair, client)| Some((pair, client.cable.as_mut()?)));
+        let delayed = cables.filter(|(_, cable)| cable.delay_ns > 0 || !cable.changes.is_empty());
+        let take = |(pair, cable): (usize, &mut Cable)| {
+            let ns = Duration::from_nanos;
+            let changes = std::mem::take(&mut cable.changes).into_iter();
+            CableDelay {
+                pair,
+                delay: ns(std::mem::take(&mut cable.delay_ns)),
+                jitter: ns(std::mem::take(&mut cable.jitter_ns)),
+                changes: changes.map(|(at, delay)| (Time::from_nanos(at), ns(delay))).collect(),
+            }
+        };
+        delayed.map(take).collect()
     }
 
     /// The addresses of every server and its client.

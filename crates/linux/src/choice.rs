@@ -1,9 +1,9 @@
-//! The bottleneck that a scenario asks for: the kernel's disciplines, or ours in BPF.
+//! The links that a scenario asks for: the kernel's disciplines, or ours in BPF.
 
 use l4s_aqm::Config;
-use l4s_model::{QdiscOf, Scenario};
+use l4s_model::{Link, QdiscOf, Scenario, UPLINK};
 use l4s_os::OsError;
-use l4s_units::{Duration, printable};
+use l4s_units::{Duration, Time, printable};
 
 use crate::bottleneck::Bottleneck;
 use crate::bpf::{self, Bpf};
@@ -24,52 +24,95 @@ pub(crate) fn differences(scenario: &Scenario, jiffy: Duration) -> Result<Vec<St
             uplink.ack_filter.name()
         )));
     }
-    if let Some(capacity) = &scenario.link.trace {
-        return Err(OsError::Unsupported(format!(
-            "the shaper of Linux has one rate at a time: found `link.trace = \"{}\"`, expected \
-             `link.rate`; `--on sim` and `--on kernel` have it",
-            printable(capacity.file())
-        )));
-    }
-    if let Some(radio) = &scenario.link.radio {
-        let name = radio.name();
-        return Err(OsError::Unsupported(format!(
-            "the shaper of Linux has one rate at a time: found `link.{name}`, expected `link.rate`; \
-             `--on sim` and `--on kernel` have it"
-        )));
-    }
-    if !scenario.link.aggregation.is_zero() {
-        return Err(OsError::Unsupported(format!(
-            "the shaper of Linux sends packets one by one: found `link.aggregation = \"{}\"`, \
-             expected \"0s\"; `--on sim` and `--on kernel` have it",
-            scenario.link.aggregation
-        )));
-    }
-    let changes = scenario.changes.iter().filter_map(|change| Some((change, change.aqm.as_ref()?)));
-    let instead = |aqm: &Config| match scenario.kernel.qdisc {
-        QdiscOf::Linux => Ok(Qdisc::new(aqm, jiffy)?.differences),
-        QdiscOf::Bpf => bpf::instead(aqm),
+    let down = Asked {
+        table: "link",
+        link: &scenario.link,
+        aqm: &scenario.aqm,
+        later: scenario.changes.iter().filter_map(|c| Some((c.time, c.aqm.as_ref()?))).collect(),
     };
-    let mut differences = instead(&scenario.aqm)?;
-    for (change, aqm) in changes {
-        let when = format!("from {} on", change.time);
-        let instead = instead(aqm).map_err(|error| error.of(&when))?;
-        let kind = aqm.kind();
-        differences.extend(instead.into_iter().map(|what| format!("{what} ({kind} {when})")));
+    let mut differences = down.differences(scenario.kernel.qdisc, jiffy)?;
+    if let Some(uplink) = &scenario.uplink {
+        let changes = scenario.changes.iter();
+        let up = Asked {
+            table: UPLINK,
+            link: &uplink.link,
+            aqm: &uplink.aqm,
+            later: changes.filter_map(|c| Some((c.time, c.uplink_aqm.as_ref()?))).collect(),
+        };
+        let of_uplink = up.differences(scenario.kernel.qdisc, jiffy);
+        let of_uplink = of_uplink.map_err(|error| error.of("the uplink"))?;
+        differences.extend(of_uplink.into_iter().map(|what| format!("uplink: {what}")));
     }
     Ok(differences)
 }
 
-/// Makes device number `device` the bottleneck of a scenario. `jiffy` is the time between two
-/// ticks of the kernel.
+/// What a scenario asks of one link.
+struct Asked<'a> {
+    /// Its table in the scenario.
+    table: &'static str,
+    link: &'a Link,
+    aqm: &'a Config,
+    /// The disciplines that take the place of that, and when.
+    later: Vec<(Time, &'a Config)>,
+}
+
+impl Asked<'_> {
+    fn differences(&self, of: QdiscOf, jiffy: Duration) -> Result<Vec<String>, OsError> {
+        self.refuse()?;
+        let instead = |aqm: &Config| match of {
+            QdiscOf::Linux => Ok(Qdisc::new(aqm, jiffy)?.differences),
+            QdiscOf::Bpf => bpf::instead(aqm),
+        };
+        let mut differences = instead(self.aqm)?;
+        for (time, aqm) in &self.later {
+            let when = format!("from {time} on");
+            let instead = instead(aqm).map_err(|error| error.of(&when))?;
+            let kind = aqm.kind();
+            differences.extend(instead.into_iter().map(|what| format!("{what} ({kind} {when})")));
+        }
+        Ok(differences)
+    }
+
+    /// Refuses a link that no shaper of a kernel is.
+    fn refuse(&self) -> Result<(), OsError> {
+        let Asked { table, link, .. } = self;
+        if let Some(capacity) = &link.trace {
+            return Err(OsError::Unsupported(format!(
+                "the shaper of Linux has one rate at a time: found `{table}.trace = \"{}\"`, expected \
+                 `{table}.rate`; `--on sim` and `--on kernel` have it",
+                printable(capacity.file())
+            )));
+        }
+        if let Some(radio) = &link.radio {
+            let name = radio.name();
+            return Err(OsError::Unsupported(format!(
+                "the shaper of Linux has one rate at a time: found `{table}.{name}`, expected \
+                 `{table}.rate`; `--on sim` and `--on kernel` have it"
+            )));
+        }
+        if !link.aggregation.is_zero() {
+            return Err(OsError::Unsupported(format!(
+                "the shaper of Linux sends packets one by one: found `{table}.aggregation = \"{}\"`, \
+                 expected \"0s\"; `--on sim` and `--on kernel` have it",
+                link.aggregation
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Makes device number `device` a link with this discipline. `jiffy` is the time between two ticks of
+/// the kernel.
 pub(crate) fn build(
-    scenario: &Scenario,
+    of: QdiscOf,
+    link: &Link,
+    aqm: &Config,
     device: u32,
     jiffy: Duration,
 ) -> Result<Box<dyn Bottleneck>, OsError> {
-    match scenario.kernel.qdisc {
-        QdiscOf::Linux => Ok(Box::new(Htb::new(device, &scenario.link, &scenario.aqm, jiffy)?)),
-        QdiscOf::Bpf => Ok(Box::new(Bpf::new(device, &scenario.link, &scenario.aqm)?)),
+    match of {
+        QdiscOf::Linux => Ok(Box::new(Htb::new(device, link, aqm, jiffy)?)),
+        QdiscOf::Bpf => Ok(Box::new(Bpf::new(device, link, aqm)?)),
     }
 }
 

@@ -9,7 +9,7 @@ use l4s_lab::{
     AgentCommand, Control, Frame, HEAD_START, Lab, LabOptions, LabPlan, Programs, Roles,
     Supervision, shortest_rtt,
 };
-use l4s_model::{Change, Group, Ip, Link, Scenario};
+use l4s_model::{Change, Direction, Group, Ip, Link, Scenario};
 use l4s_observe::Observer;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration, Time};
@@ -117,9 +117,11 @@ pub(crate) fn build<C: Into<Control>>(
     let scenario = &job.scenario;
     router::prepare(scenario.kernel.ip == Ip::V6)?;
     let netem = place == Place::Guest || router::has_netem()?;
-    let plan = place.plan(scenario, control, netem)?;
+    let mut plan = place.plan(scenario, control, netem)?;
+    // What a client's packets pass comes before the base RTT.
+    let delays = if scenario.uplink.is_some() { plan.take_delays() } else { Vec::new() };
     let lab = Lab::build(&plan, agent)?;
-    let router = Router::new(&plan, job, place.jiffy(), netem)?;
+    let router = Router::new(&plan, job, place.jiffy(), netem, &delays)?;
     Ok((plan, lab, router))
 }
 
@@ -152,17 +154,23 @@ pub(crate) fn drive<C: Into<Control>>(
         let mut next_sample = Time::ZERO + SAMPLE_EVERY;
         let mut next_look = Time::ZERO;
         loop {
-            while changes.next() <= next_look {
-                sleep_until(clock, changes.next())?;
-                changes.make(&mut router, &mut recording, clock)?;
+            while changes.next().min(router.next_delay()) <= next_look {
+                let (change, delay) = (changes.next(), router.next_delay());
+                sleep_until(clock, change.min(delay))?;
+                if change <= delay {
+                    changes.make(&mut router, &mut recording, clock)?;
+                } else {
+                    router.change_delay()?;
+                }
             }
             sleep_until(clock, next_look)?;
             let now = clock.now();
             recording.hear(&reports, now)?;
             let samples = next_look >= next_sample;
             if samples {
-                let (state, _) = router.bottleneck.state()?;
-                recording.keep(now, Event::Queue(next_sample, state));
+                let ((link, _), uplink) = router.states()?;
+                let uplink = uplink.map(|(state, _)| state);
+                recording.keep(now, Event::Queue(next_sample, link, uplink));
                 next_sample += SAMPLE_EVERY;
             }
             recording.catch_up(&mut router, now)?;
@@ -181,14 +189,17 @@ pub(crate) fn drive<C: Into<Control>>(
             lab.stop();
             router.run_dry(scenario)?;
         }
-        let counters = recording.finish(&mut router)?;
-        let counters = changes.counters(counters, &mut router)?;
+        let ((_, counters), uplink) = recording.finish(&mut router)?;
+        let counters = changes.counters(Direction::Down, counters, &mut router)?;
+        let uplink = uplink.map(|(_, counters)| counters);
+        let up = |counters| changes.counters(Direction::Up, counters, &mut router);
+        let uplink = uplink.map(up).transpose()?;
         lab.stop();
         recording.hear(&reports, Time::NEVER)?;
         // Packets that passed since are in no count.
         recording.others(Time::NEVER)?;
         let unfit = unfit(scenario, &lab, &mut router, &recording)?;
-        recording.log.write(&Event::Done(Ending { counters, unfit }))
+        recording.log.write(&Event::Done(Ending { counters, uplink, unfit }))
     })
 }
 
@@ -210,19 +221,21 @@ fn unfit(
     Ok(lab.unfit(scenario.duration).or(late))
 }
 
-/// The changes of the bottleneck in mid-run. Paths are changed by their clients.
+/// The changes of the links in mid-run. Cables with a delay are changed by their ends.
 struct Changes {
     link: Link,
+    uplink: Option<Link>,
     /// The next one last.
     to_come: Vec<Change>,
-    /// Whether a discipline was replaced.
-    replaced: bool,
+    /// The links whose discipline was replaced.
+    replaced: Vec<Direction>,
 }
 
 impl Changes {
     fn new(scenario: &Scenario) -> Changes {
         let to_come = scenario.changes.iter().rev().cloned().collect();
-        Changes { link: scenario.link.clone(), to_come, replaced: false }
+        let uplink = scenario.uplink.as_ref().map(|uplink| uplink.link.clone());
+        Changes { link: scenario.link.clone(), uplink, to_come, replaced: Vec::new() }
     }
 
     fn next(&self) -> Time {
@@ -236,36 +249,54 @@ impl Changes {
         recording: &mut Recording<'_>,
         clock: Clock,
     ) -> Result<(), OsError> {
-        let Some(Change { rate, aqm, .. }) = self.to_come.pop() else { return Ok(()) };
+        let Some(change) = self.to_come.pop() else { return Ok(()) };
+        let Change { rate, aqm, uplink_rate, uplink_aqm, .. } = change;
         if let Some(rate) = rate {
             self.link.rate = rate;
-            router.bottleneck.set_link(&self.link)?;
+            router.link.set_link(&self.link)?;
         }
         if let Some(aqm) = aqm {
-            self.replace(&aqm, router, recording, clock)?;
+            self.replace(Direction::Down, &aqm, router, recording, clock)?;
+        }
+        if let (Some(rate), Some(link), Some(uplink)) =
+            (uplink_rate, &mut self.uplink, &mut router.uplink)
+        {
+            link.rate = rate;
+            uplink.set_link(link)?;
+        }
+        if let Some(aqm) = uplink_aqm {
+            self.replace(Direction::Up, &aqm, router, recording, clock)?;
         }
         Ok(())
     }
 
     fn replace(
         &mut self,
+        direction: Direction,
         aqm: &Config,
         router: &mut Router,
         recording: &mut Recording<'_>,
         clock: Clock,
     ) -> Result<(), OsError> {
+        let Some(link) = router.link_of(direction) else { return Ok(()) };
         let began = clock.now();
-        router.bottleneck.replace_aqm(aqm)?;
-        recording.replaced(began, clock.now());
-        self.replaced = true;
+        link.replace_aqm(aqm)?;
+        recording.replaced(direction, began, clock.now());
+        self.replaced.push(direction);
         Ok(())
     }
 
-    /// The counters of the queue disciplines; `counters` are those of the last one.
-    fn counters(&self, mut counters: Counters, router: &mut Router) -> Result<Counters, OsError> {
-        if self.replaced {
+    /// The counters of the queue disciplines of a link; `counters` are those of the last one.
+    fn counters(
+        &self,
+        direction: Direction,
+        mut counters: Counters,
+        router: &mut Router,
+    ) -> Result<Counters, OsError> {
+        let replaced = self.replaced.contains(&direction);
+        if let Some(link) = router.link_of(direction).filter(|_| replaced) {
             let own = counters.get(DROPPED).copied().unwrap_or(0);
-            let all = router.bottleneck.dropped()?;
+            let all = link.dropped()?;
             counters.insert(REPLACED.to_owned(), all.saturating_sub(own));
             counters.insert(DROPPED.to_owned(), all);
         }

@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use l4s_lab::Report;
+use l4s_lab::{End, Report};
+use l4s_model::Direction;
 use l4s_os::OsError;
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
@@ -30,28 +31,28 @@ pub(crate) enum Answer {
 /// One thing that happened.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event<'a> {
-    /// A packet arrived at the bottleneck.
-    Arrived(Passed<'a>),
-    /// A packet's transmission started.
-    Departed(Passed<'a>),
+    /// A packet from an end arrived at the link of its way.
+    Arrived(End, Passed<'a>),
+    /// A packet's transmission on the link of that direction started.
+    Departed(Direction, Passed<'a>),
     /// A packet from a client reached its server.
     Answered(Passed<'a>),
-    /// The next queue discipline of the scenario took the place of the present one, which began at
-    /// this time and was over where this record is.
-    Replaced(Time),
+    /// The next queue discipline of the link of that direction took the place of the present one, which
+    /// began at this time and was over where this record is.
+    Replaced(Direction, Time),
     /// An agent's report about a flow.
     Reported(Report),
     /// Time goes on, and the run did not begin yet.
     Waiting,
-    /// The bottleneck at an instant.
-    Queue(Time, QueueState),
+    /// The bottleneck at an instant, and the uplink, if there is one.
+    Queue(Time, QueueState, Option<QueueState>),
     /// The run is over.
     Done(Ending),
     /// The run cannot go on.
     Failed(Trouble),
 }
 
-/// A packet that passed an end of the bottleneck, or reached its server.
+/// A packet that passed an end of a link, or reached its server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passed<'a> {
     /// When.
@@ -79,8 +80,10 @@ pub type Counters = BTreeMap<String, u64>;
 /// How a run ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Ending {
-    /// The counters of the queue discipline.
+    /// The counters of the bottleneck's queue discipline.
     pub counters: Counters,
+    /// Those of the uplink's, if there is one.
+    pub uplink: Option<Counters>,
     /// Why the run should not be trusted, as far as the kernel's side knows.
     pub unfit: Option<String>,
 }
@@ -117,6 +120,8 @@ mod tag {
     pub const REPLACED: u8 = 7;
     pub const ANSWERED: u8 = 8;
     pub const WAITING: u8 = 9;
+    pub const ARRIVED_OF_CLIENT: u8 = 10;
+    pub const DEPARTED_UP: u8 = 11;
 }
 
 impl Event<'_> {
@@ -131,13 +136,17 @@ impl Event<'_> {
             writer.write_all(packet.bytes)
         };
         match self {
-            Event::Arrived(packet) => passed(tag::ARRIVED, packet),
-            Event::Departed(packet) => passed(tag::DEPARTED, packet),
+            Event::Arrived(End::Server, packet) => passed(tag::ARRIVED, packet),
+            Event::Arrived(End::Client, packet) => passed(tag::ARRIVED_OF_CLIENT, packet),
+            Event::Departed(Direction::Down, packet) => passed(tag::DEPARTED, packet),
+            Event::Departed(Direction::Up, packet) => passed(tag::DEPARTED_UP, packet),
             Event::Answered(packet) => passed(tag::ANSWERED, packet),
-            Event::Replaced(began) => json(writer, tag::REPLACED, &began.as_nanos()),
+            Event::Replaced(link, began) => json(writer, tag::REPLACED, &(link, began.as_nanos())),
             Event::Waiting => json(writer, tag::WAITING, &()),
             Event::Reported(report) => json(writer, tag::REPORTED, report),
-            Event::Queue(at, state) => json(writer, tag::QUEUE, &(at.as_nanos(), state)),
+            Event::Queue(at, link, uplink) => {
+                json(writer, tag::QUEUE, &(at.as_nanos(), link, uplink))
+            }
             Event::Done(ending) => json(writer, tag::DONE, ending),
             Event::Failed(trouble) => json(writer, tag::FAILED, trouble),
         }
@@ -164,17 +173,20 @@ impl Event<'_> {
             Some(Passed { at, pair: u16::from_ne_bytes(*pair), bytes })
         };
         match kind {
-            tag::ARRIVED => passed().map(Event::Arrived),
-            tag::DEPARTED => passed().map(Event::Departed),
+            tag::ARRIVED => passed().map(|packet| Event::Arrived(End::Server, packet)),
+            tag::ARRIVED_OF_CLIENT => passed().map(|packet| Event::Arrived(End::Client, packet)),
+            tag::DEPARTED => passed().map(|packet| Event::Departed(Direction::Down, packet)),
+            tag::DEPARTED_UP => passed().map(|packet| Event::Departed(Direction::Up, packet)),
             tag::ANSWERED => passed().map(Event::Answered),
             tag::REPLACED => {
-                serde_json::from_slice(contents).ok().map(Time::from_nanos).map(Event::Replaced)
+                let (link, began) = serde_json::from_slice(contents).ok()?;
+                Some(Event::Replaced(link, Time::from_nanos(began)))
             }
             tag::WAITING => Some(Event::Waiting),
             tag::REPORTED => serde_json::from_slice(contents).ok().map(Event::Reported),
             tag::QUEUE => {
-                let (at, state) = serde_json::from_slice(contents).ok()?;
-                Some(Event::Queue(Time::from_nanos(at), state))
+                let (at, link, uplink) = serde_json::from_slice(contents).ok()?;
+                Some(Event::Queue(Time::from_nanos(at), link, uplink))
             }
             tag::DONE => serde_json::from_slice(contents).ok().map(Event::Done),
             tag::FAILED => serde_json::from_slice(contents).ok().map(Event::Failed),
@@ -200,15 +212,19 @@ mod tests {
         let at = Time::from_nanos(u64::MAX - 7);
         let packet = Passed { at, pair: 258, bytes: &[0x45, 0, 0, 40] };
         let events = [
-            Event::Arrived(packet),
-            Event::Departed(Passed { bytes: &[], ..packet }),
+            Event::Arrived(End::Server, packet),
+            Event::Arrived(End::Client, packet),
+            Event::Departed(Direction::Down, Passed { bytes: &[], ..packet }),
+            Event::Departed(Direction::Up, packet),
             Event::Answered(packet),
-            Event::Replaced(at),
+            Event::Replaced(Direction::Up, at),
             Event::Waiting,
             Event::Reported(Report::Opened { flow: FlowId::new(3), at }),
-            Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }),
+            Event::Queue(at, QueueState { packets: 1, bytes: 1514, base: Some(0.1) }, None),
+            Event::Queue(at, QueueState::default(), Some(QueueState::default())),
             Event::Done(Ending {
                 counters: Counters::from([("dropped".to_owned(), 3)]),
+                uplink: Some(Counters::new()),
                 unfit: Some("late".to_owned()),
             }),
             Event::Failed(Trouble { machine: true, why: "no".to_owned() }),

@@ -1,4 +1,5 @@
-//! From the packets seen at both ends of the bottleneck to the events in it.
+//! From the packets seen at both ends of a link to the events in it: of the bottleneck, and of the
+//! uplink, if there is one.
 //!
 //! Packets of one flow that wait in one queue leave in the order in which they came: every
 //! discipline of the kernel keeps that. So the packet that leaves is the first of its flow and
@@ -20,8 +21,8 @@ use l4s_aqm::{DropCause, Packet, Queue};
 use l4s_flows::{Key, Row};
 use l4s_lab::ip::IpPacket;
 use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, Recognised, end_of, pair_of};
-use l4s_model::{FlowId, Scenario, SourceId};
-use l4s_observe::{Observer, Traced};
+use l4s_model::{Direction, FlowId, Scenario, SourceId};
+use l4s_observe::{HopEvent, Observer, Traced};
 use l4s_units::{Duration, Ecn, Time};
 
 use crate::event::Passed;
@@ -32,26 +33,43 @@ use crate::tap::SNAP;
 /// Room for the longest packet, and some more.
 const BUFFER: usize = 2048;
 
-/// Follows packets through the bottleneck.
+/// Follows packets through the links.
 #[derive(Debug)]
 pub struct Follower {
+    owners: Vec<Owner>,
+    /// The way of each pair's data.
+    directions: Vec<Direction>,
+    link: Followed,
+    uplink: Option<Followed>,
+    common: Common,
+    /// How many came from the server of each pair.
+    received: Vec<u64>,
+}
+
+/// One link, and the packets in it.
+#[derive(Debug)]
+struct Followed {
+    /// The number of the hop that it is; none for the bottleneck.
+    hop: Option<u16>,
     aqm: l4s_aqm::Config,
     /// Those that will take its place, the next one last.
     later: Vec<l4s_aqm::Config>,
-    owners: Vec<Owner>,
-    pool: Pool,
     /// Packets that arrived and have not left, per flow with such packets, and per queue.
     waiting: BTreeMap<Whose, Queues>,
+    /// When packets should leave, where they can be late.
+    schedule: Option<Schedule>,
+    /// The outcomes of all packets.
+    counts: Counts,
+}
+
+/// What both links have in common.
+#[derive(Debug)]
+struct Common {
+    pool: Pool,
     /// The flows of programs.
     recognised: Option<Recognised>,
     /// How long a packet may still leave that looks as if it was dropped.
     patience: Duration,
-    /// When packets should leave, where they can be late.
-    schedule: Option<Schedule>,
-    /// How many came from the server of each pair.
-    received: Vec<u64>,
-    /// The outcomes of all packets.
-    pub counts: Counts,
 }
 
 /// The outcomes of the packets that arrived.
@@ -63,10 +81,17 @@ pub struct Counts {
     pub departed: u64,
     /// Were overtaken by a later one of their flow and queue.
     pub dropped: u64,
-    /// Belonged to no flow: ICMP, say.
+    /// Belonged to no flow: ICMP, say. Of the uplink too, these are counted at the bottleneck.
     pub stray: u64,
     /// Left without having arrived.
     pub unknown: u64,
+}
+
+impl Counts {
+    /// How many packets were neither seen to leave nor overtaken.
+    pub fn left_over(&self) -> u64 {
+        self.arrived - self.departed - self.dropped
+    }
 }
 
 /// Identifies the flow of a packet by its headers alone, so that arrival and departure give the
@@ -89,52 +114,95 @@ struct Waiting {
     missed: Option<(Time, DropCause)>,
 }
 
-impl Follower {
-    /// For the packets of a scenario.
-    pub fn new(scenario: &Scenario) -> Follower {
-        let later = scenario.changes.iter().rev();
-        let later = later.filter_map(|change| change.aqm.clone());
-        let owners = Owner::all(scenario);
-        Follower {
-            aqm: scenario.aqm.clone(),
-            later: later.collect(),
-            patience: Duration::ZERO,
-            schedule: None,
-            received: vec![0; owners.len()],
-            owners,
-            pool: Pool::new(BUFFER, usize::MAX),
+impl Followed {
+    /// A link whose disciplines are these, one after the other.
+    fn new(hop: Option<u16>, mut aqms: Vec<l4s_aqm::Config>) -> Followed {
+        let aqm = aqms.remove(0);
+        aqms.reverse();
+        Followed {
+            hop,
+            aqm,
+            later: aqms,
             waiting: BTreeMap::new(),
-            recognised: Recognised::new(scenario),
+            schedule: None,
             counts: Counts::default(),
         }
     }
 
-    /// The same in real time: it has patience with overtaken packets, and compares departures with
-    /// a schedule.
-    pub(crate) fn in_real_time(self, schedule: Schedule, patience: Duration) -> Follower {
-        Follower { schedule: Some(schedule), patience, ..self }
+    /// A packet arrived.
+    fn arrived(
+        &mut self,
+        frame: Frame,
+        whose: Whose,
+        now: Time,
+        observer: &mut impl Observer<Frame>,
+    ) {
+        self.counts.arrived += 1;
+        if self.hop.is_none() {
+            observer.arrived(&frame, now);
+        }
+        self.wait(whose, Waiting { frame, arrived: now, missed: None });
     }
 
-    /// How late departures were, where that is measured.
-    pub fn lateness(&self) -> Option<Lateness> {
-        self.schedule.as_ref().map(Schedule::lateness)
+    fn wait(&mut self, whose: Whose, packet: Waiting) {
+        let queue = qdisc::queue_of(&self.aqm, packet.frame.ecn());
+        self.waiting.entry(whose).or_default()[queue as usize].push_back(packet);
     }
 
-    /// How many packets came from the server of a pair.
-    pub fn received(&self, pair: usize) -> u64 {
-        self.received.get(pair).copied().unwrap_or(0)
+    /// A packet left.
+    fn departed(
+        &mut self,
+        left: Frame,
+        whose: Whose,
+        now: Time,
+        common: &mut Common,
+        observer: &mut impl Observer<Frame>,
+    ) {
+        let marked = left.ecn() == Ecn::Ce;
+        let found = self.take(&left, whose, now, common, observer);
+        common.pool.give(left.into_buffer());
+        let Some((queue, Waiting { mut frame, arrived, .. })) = found else {
+            self.counts.unknown += 1;
+            return;
+        };
+        let sojourn = now.since(arrived);
+        let recognised = common.recognised.as_mut().filter(|_| self.hop.is_none());
+        if marked && !frame.arrived_ce() {
+            frame.set_ce();
+            let cause = qdisc::cause_of_mark(&self.aqm, queue, sojourn);
+            match self.hop {
+                None => observer.marked(&frame, queue, cause, now),
+                Some(hop) => observer.at_hop(hop, &frame, queue, HopEvent::Marked(cause), now),
+            }
+        }
+        if let Some(schedule) = &mut self.schedule {
+            schedule.departed(arrived, now, Packet::size(&frame));
+        }
+        match self.hop {
+            None => observer.departed(&frame, queue, sojourn, now),
+            Some(hop) => observer.at_hop(hop, &frame, queue, HopEvent::Departed(sojourn), now),
+        }
+        if let Some(recognised) = recognised {
+            if marked && !frame.arrived_ce() {
+                recognised.marked(&frame);
+            }
+            recognised.departed(&frame, sojourn);
+        }
+        self.counts.departed += 1;
+        common.pool.give(frame.into_buffer());
     }
 
     /// The next discipline takes the place of the present one, which began at `began` and is over.
-    pub fn replaced(&mut self, began: Time, observer: &mut impl Observer<Frame>) {
+    fn replaced(&mut self, began: Time, common: &mut Common, observer: &mut impl Observer<Frame>) {
         let Some(aqm) = self.later.pop() else { return };
         self.aqm = aqm;
         for (whose, queues) in std::mem::take(&mut self.waiting) {
             for (queue, waiting) in Queue::ALL.into_iter().zip(queues) {
                 for mut packet in waiting {
                     let missed = packet.arrived < began;
-                    if missed && self.patience.is_zero() {
-                        self.dropped(packet.frame, queue, DropCause::Limit, began, observer);
+                    if missed && common.patience.is_zero() {
+                        let cause = DropCause::Limit;
+                        self.dropped(packet.frame, queue, cause, began, common, observer);
                         continue;
                     }
                     if missed {
@@ -146,77 +214,26 @@ impl Follower {
         }
     }
 
-    fn wait(&mut self, whose: Whose, packet: Waiting) {
-        let queue = qdisc::queue_of(&self.aqm, packet.frame.ecn());
-        self.waiting.entry(whose).or_default()[queue as usize].push_back(packet);
-    }
-
     fn dropped(
         &mut self,
         frame: Frame,
         queue: Queue,
         cause: DropCause,
         at: Time,
+        common: &mut Common,
         observer: &mut impl Observer<Frame>,
     ) {
-        observer.dropped(&frame, queue, cause, at);
-        if let Some(recognised) = &mut self.recognised {
-            recognised.dropped(&frame);
+        match self.hop {
+            None => {
+                observer.dropped(&frame, queue, cause, at);
+                if let Some(recognised) = &mut common.recognised {
+                    recognised.dropped(&frame);
+                }
+            }
+            Some(hop) => observer.at_hop(hop, &frame, queue, HopEvent::Dropped(cause), at),
         }
         self.counts.dropped += 1;
-        self.pool.give(frame.into_buffer());
-    }
-
-    /// A packet arrived.
-    pub fn arrived(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let Some((frame, whose)) = self.entering(packet, End::Server) else { return };
-        self.counts.arrived += 1;
-        self.received[usize::from(packet.pair)] += 1;
-        observer.arrived(&frame, packet.at);
-        self.wait(whose, Waiting { frame, arrived: packet.at, missed: None });
-    }
-
-    /// A packet left.
-    pub fn departed(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let Some(left) = self.frame(packet.bytes) else { return };
-        let whose = {
-            let packet = left.ip();
-            self.whose(&packet, pair_of(packet.addresses().1), End::Server)
-        };
-        let Some(whose) = whose else { return self.stray(left.into_buffer()) };
-        let now = packet.at;
-        let marked = left.ecn() == Ecn::Ce;
-        let found = self.take(&left, whose, now, observer);
-        self.pool.give(left.into_buffer());
-        let Some((queue, Waiting { mut frame, arrived, .. })) = found else {
-            self.counts.unknown += 1;
-            return;
-        };
-        let sojourn = now.since(arrived);
-        if marked && !frame.arrived_ce() {
-            frame.set_ce();
-            let cause = qdisc::cause_of_mark(&self.aqm, queue, sojourn);
-            observer.marked(&frame, queue, cause, now);
-            if let Some(recognised) = &mut self.recognised {
-                recognised.marked(&frame);
-            }
-        }
-        if let Some(schedule) = &mut self.schedule {
-            schedule.departed(arrived, now, Packet::size(&frame));
-        }
-        observer.departed(&frame, queue, sojourn, now);
-        if let Some(recognised) = &mut self.recognised {
-            recognised.departed(&frame, sojourn);
-        }
-        self.counts.departed += 1;
-        self.pool.give(frame.into_buffer());
-    }
-
-    /// A packet from a client reached its server.
-    pub fn answered(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
-        let Some((frame, _)) = self.entering(packet, End::Client) else { return };
-        observer.answered(&frame, packet.at);
-        self.pool.give(frame.into_buffer());
+        common.pool.give(frame.into_buffer());
     }
 
     /// Takes the packet that left out of its queue, and with it packets that were missed for too long.
@@ -225,6 +242,7 @@ impl Follower {
         left: &Frame,
         whose: Whose,
         now: Time,
+        common: &mut Common,
         observer: &mut impl Observer<Frame>,
     ) -> Option<(Queue, Waiting)> {
         let queues = self.waiting.get_mut(&whose)?;
@@ -239,7 +257,7 @@ impl Follower {
         }
         // Those that were missed first are first.
         let for_long = |packet: &&Waiting| {
-            packet.missed.is_some_and(|(since, _)| now.since(since) >= self.patience)
+            packet.missed.is_some_and(|(since, _)| now.since(since) >= common.patience)
         };
         let gone = waiting.iter().take(place).take_while(for_long).count();
         let found = waiting.remove(place)?;
@@ -250,24 +268,144 @@ impl Follower {
         }
         for Waiting { frame, missed, .. } in gone {
             let cause = missed.map_or(DropCause::Aqm, |(_, cause)| cause);
-            self.dropped(frame, queue, cause, now, observer);
+            self.dropped(frame, queue, cause, now, common, observer);
         }
         Some((queue, found))
+    }
+}
+
+impl Follower {
+    /// For the packets of a scenario.
+    pub fn new(scenario: &Scenario) -> Follower {
+        let owners = Owner::all(scenario);
+        let later = scenario.changes.iter().filter_map(|change| change.aqm.clone());
+        let link = Followed::new(None, [scenario.aqm.clone()].into_iter().chain(later).collect());
+        // Its number is that behind all hops.
+        let up = Some(scenario.hops.len() as u16);
+        let uplink = || Followed::new(up, scenario.uplink_aqms().cloned().collect());
+        Follower {
+            directions: (0..owners.len()).map(|pair| scenario.direction_of(pair)).collect(),
+            link,
+            uplink: scenario.uplink.as_ref().map(|_| uplink()),
+            common: Common {
+                pool: Pool::new(BUFFER, usize::MAX),
+                recognised: Recognised::new(scenario),
+                patience: Duration::ZERO,
+            },
+            received: vec![0; owners.len()],
+            owners,
+        }
+    }
+
+    /// The same in real time: it has patience with overtaken packets, and compares departures with the
+    /// schedules of the links.
+    pub(crate) fn in_real_time(mut self, scenario: &Scenario, patience: Duration) -> Follower {
+        self.common.patience = patience;
+        self.link.schedule = Some(Schedule::of_link(scenario));
+        if let Some(uplink) = &mut self.uplink {
+            uplink.schedule = Schedule::of_uplink(scenario);
+        }
+        self
+    }
+
+    fn followed(&self, link: Direction) -> Option<&Followed> {
+        match link {
+            Direction::Down => Some(&self.link),
+            Direction::Up => self.uplink.as_ref(),
+        }
+    }
+
+    /// How late departures from a link were, where that is measured.
+    pub fn lateness(&self, link: Direction) -> Option<Lateness> {
+        self.followed(link)?.schedule.as_ref().map(Schedule::lateness)
+    }
+
+    /// The outcomes of the packets at a link; none where there is no such link.
+    pub fn counts(&self, link: Direction) -> Counts {
+        self.followed(link).map_or_else(Counts::default, |followed| followed.counts)
+    }
+
+    /// How many packets came from the server of a pair.
+    pub fn received(&self, pair: usize) -> u64 {
+        self.received.get(pair).copied().unwrap_or(0)
+    }
+
+    /// The next discipline of a link takes the place of the present one, which began at `began` and is
+    /// over.
+    pub fn replaced(&mut self, link: Direction, began: Time, observer: &mut impl Observer<Frame>) {
+        let Follower { link: down, uplink, common, .. } = self;
+        match (link, uplink) {
+            (Direction::Down, _) => down.replaced(began, common, observer),
+            (Direction::Up, Some(uplink)) => uplink.replaced(began, common, observer),
+            (Direction::Up, None) => {}
+        }
+    }
+
+    /// The link on the way of packets from an end to the other end of a pair.
+    fn link_between(&mut self, from: End, pair: u16) -> Option<&mut Followed> {
+        let direction = *self.directions.get(usize::from(pair))?;
+        match (from, direction) {
+            (End::Server, Direction::Down) | (End::Client, Direction::Up) => Some(&mut self.link),
+            (End::Server, Direction::Up) | (End::Client, Direction::Down) => self.uplink.as_mut(),
+        }
+    }
+
+    /// A packet from an end arrived.
+    pub fn arrived(&mut self, from: End, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
+        let Some((frame, whose)) = self.entering(packet, from, false) else { return };
+        if from == End::Server {
+            self.received[usize::from(packet.pair)] += 1;
+        }
+        let to = pair_of(frame.ip().addresses().1);
+        match self.link_between(from, to) {
+            Some(link) => link.arrived(frame, whose, packet.at, observer),
+            None => self.stray(frame.into_buffer()),
+        }
+    }
+
+    /// A packet left a link.
+    pub fn departed(
+        &mut self,
+        link: Direction,
+        packet: Passed<'_>,
+        observer: &mut impl Observer<Frame>,
+    ) {
+        let Some(left) = self.frame(packet.bytes) else { return };
+        let whose = {
+            let packet = left.ip();
+            let pair = pair_of(packet.addresses().1);
+            let from = match self.directions.get(usize::from(pair)) {
+                Some(data) if *data != link => End::Client,
+                _ => End::Server,
+            };
+            self.whose(&packet, pair, from)
+        };
+        let Follower { link: down, uplink, common, .. } = self;
+        let followed = match link {
+            Direction::Down => Some(down),
+            Direction::Up => uplink.as_mut(),
+        };
+        match followed.zip(whose) {
+            Some((followed, whose)) => followed.departed(left, whose, packet.at, common, observer),
+            None => self.stray(left.into_buffer()),
+        }
+    }
+
+    /// A packet from a client reached its server.
+    pub fn answered(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
+        let Some((frame, _)) = self.entering(packet, End::Client, true) else { return };
+        observer.answered(&frame, packet.at);
+        self.common.pool.give(frame.into_buffer());
     }
 
     /// The flows of programs, by their numbers in the run.
     pub fn recognised(&self) -> impl Iterator<Item = (FlowId, Row)> {
-        self.recognised.iter().flat_map(Recognised::rows)
-    }
-
-    /// How many packets were neither seen to leave nor overtaken.
-    pub fn left_over(&self) -> u64 {
-        self.counts.arrived - self.counts.departed - self.counts.dropped
+        self.common.recognised.iter().flat_map(Recognised::rows)
     }
 
     /// The packet of which these are the first bytes. The rest is payload, which agents send as zeros.
     fn frame(&mut self, bytes: &[u8]) -> Option<Frame> {
-        let mut buffer: Buffer = self.pool.take();
+        let mut buffer: Buffer = self.common.pool.take();
         let length = ip_length(bytes).filter(|length| *length <= buffer.len());
         let Some(length) = length else {
             self.stray(buffer);
@@ -285,12 +423,17 @@ impl Follower {
         }
     }
 
-    /// A packet that comes from an end of its pair, and its flow.
-    fn entering(&mut self, passed: Passed<'_>, from: End) -> Option<(Frame, Whose)> {
+    /// A packet that comes from an end of its pair, and its flow. It may have been seen before, in a
+    /// link `behind` it.
+    fn entering(&mut self, passed: Passed<'_>, from: End, behind: bool) -> Option<(Frame, Whose)> {
         let mut frame = self.frame(passed.bytes)?;
         let packet = frame.ip();
-        let flow = match (self.whose(&packet, passed.pair, from), &mut self.recognised) {
+        let seen = behind && self.link_between(from, pair_of(packet.addresses().1)).is_some();
+        let flow = match (self.whose(&packet, passed.pair, from), &mut self.common.recognised) {
             (Some(whose @ Whose::Own(flow)), _) => Some((flow, whose)),
+            (Some(whose), Some(flows)) if seen => {
+                Some((flows.flow_of(&packet, from, passed.at), whose))
+            }
             (Some(whose), Some(flows)) if packet.hops() > 1 => {
                 Some((flows.observe(&packet, 1, from, passed.at), whose))
             }
@@ -325,8 +468,8 @@ impl Follower {
     }
 
     fn stray(&mut self, buffer: Buffer) {
-        self.pool.give(buffer);
-        self.counts.stray += 1;
+        self.common.pool.give(buffer);
+        self.link.counts.stray += 1;
     }
 }
 
@@ -356,5 +499,7 @@ fn is_same(arrived: &Frame, left: &Frame) -> bool {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod uplink;
 #[cfg(test)]
 mod web;

@@ -4,8 +4,8 @@
 //! User-mode Linux is a Linux kernel that runs as a process. With `time-travel=inf-cpu` its clock
 //! does not advance while anything computes and jumps when all wait, so that neither the speed of the
 //! machine nor its noise affects measurements. A guest boots, this program is its first process,
-//! agents of the lab are its servers and clients, its kernel is the router and the bottleneck.
-//! Packets that passes the bottleneck is written down and measured on this side.
+//! agents of the lab are its servers and clients, its kernel is the router with the bottleneck.
+//! Every packet that passes it is written down, and measured on this side.
 //!
 //! ```text
 //!  command ──starts──▶ boot ──executes──▶ kernel ──starts──▶ guest ──starts──▶ agents
@@ -37,6 +37,7 @@ mod schedule;
 mod tap;
 mod vm;
 mod watch;
+mod ways;
 
 pub use event::{Counters, Ending, Event, Passed, QueueState};
 pub use follow::{Counts, Follower};

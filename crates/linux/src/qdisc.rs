@@ -55,7 +55,7 @@ impl Qdisc {
         };
         if limit.bytes != Bytes::new(u64::MAX) {
             return Err(OsError::Unsupported(format!(
-                "the {} of Linux counts packets, not bytes: expected a `link.buffer` such as 1000p",
+                "the {} of Linux counts packets, not bytes: expected a `buffer` such as 1000p",
                 aqm.kind()
             )));
         }

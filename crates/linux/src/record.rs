@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::mpsc::Receiver;
 
-use l4s_lab::Report;
+use l4s_lab::{End, Report};
+use l4s_model::Direction;
 use l4s_os::{Clock, OsError, now_ns};
 use l4s_units::{Duration, Time};
 
-use crate::event::{Counters, Event, Passed};
-use crate::router::Router;
-use crate::tap::Direction;
+use crate::event::{Event, Passed};
+use crate::router::{Router, Seen, States};
 
 /// Written back for the reader at least after this number of bytes.
 const WRITE_BACK: u64 = 8 << 20;
@@ -85,18 +85,26 @@ struct Kept {
     end: usize,
 }
 
-/// Events. Of one instant, the arrival at a server comes before its response, and a
-/// packet's arrival before its departure.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
-    /// A packet reached the server of a pair.
-    Answered(u16),
-    /// A packet of a pair arrived.
-    Arrived(u16),
-    /// A packet left.
-    Departed,
-    /// The queue discipline was replaced, which began at that time.
-    Replaced(Time),
+    /// Something to a packet.
+    Seen(Seen),
+    /// The queue discipline of a link was replaced, which began at that time.
+    Replaced(Direction, Time),
+}
+
+impl What {
+    /// The place among the events of one instant: the arrival at a server comes before its response,
+    /// and a packet's arrival before its departure.
+    fn place(self) -> (u8, u16, bool) {
+        match self {
+            What::Seen(Seen::Answered(pair)) => (0, pair, false),
+            What::Seen(Seen::Arrived(pair, from)) => (1, pair, from == End::Client),
+            What::Seen(Seen::Departed(link)) => (2, 0, link == Direction::Up),
+            What::Replaced(link, _) => (3, 0, link == Direction::Up),
+        }
+    }
 }
 
 /// Puts observations in order of time.
@@ -173,25 +181,18 @@ impl<'a> Recording<'a> {
             let at = Time::from_nanos(stamp.saturating_sub(origin_ns));
             kept.push(Kept { at, what, start, end: bytes.len() });
         };
-        for (pair, tap) in (0..).zip(&mut router.servers) {
-            tap.drain(|stamp, direction, packet| {
-                let what = match direction {
-                    Direction::In => What::Arrived(pair),
-                    Direction::Out => What::Answered(pair),
-                };
-                keep(stamp, packet, what);
-            })?;
+        for post in &mut router.posts {
+            post.drain(|stamp, seen, packet| keep(stamp, packet, What::Seen(seen)))?;
         }
-        router.departures.drain(|stamp, _, packet| keep(stamp, packet, What::Departed))?;
-        kept.sort_by_key(|kept| (kept.at, kept.what));
+        kept.sort_by_key(|kept| (kept.at, kept.what.place()));
         let complete = kept.partition_point(|kept| kept.at < until);
         for Kept { at, what, start, end } in kept.drain(..complete) {
             let packet = |pair| Passed { at, pair, bytes: &bytes[start..end] };
             log.write(&match what {
-                What::Answered(pair) => Event::Answered(packet(pair)),
-                What::Arrived(pair) => Event::Arrived(packet(pair)),
-                What::Departed => Event::Departed(packet(0)),
-                What::Replaced(began) => Event::Replaced(began),
+                What::Seen(Seen::Answered(pair)) => Event::Answered(packet(pair)),
+                What::Seen(Seen::Arrived(pair, from)) => Event::Arrived(from, packet(pair)),
+                What::Seen(Seen::Departed(link)) => Event::Departed(link, packet(0)),
+                What::Replaced(link, began) => Event::Replaced(link, began),
             })?;
         }
         let written = bytes.len();
@@ -206,22 +207,22 @@ impl<'a> Recording<'a> {
         log.pass_on(written as u64)
     }
 
-    /// The queue discipline was replaced, between these two times.
-    pub fn replaced(&mut self, began: Time, ended: Time) {
+    /// The queue discipline of a link was replaced, between these two times.
+    pub fn replaced(&mut self, link: Direction, began: Time, ended: Time) {
         let here = self.bytes.len();
-        let what = What::Replaced(began);
+        let what = What::Replaced(link, began);
         self.kept.push(Kept { at: ended, what, start: here, end: here });
     }
 
-    /// Writes down everything, and returns the counters of the kernel's discipline at that instant:
-    /// it counted nothing while the packets were read.
-    pub fn finish(&mut self, router: &mut Router) -> Result<Counters, OsError> {
-        let mut before = router.bottleneck.state()?;
+    /// Writes down everything, and returns the states of the kernel's disciplines at that instant:
+    /// they counted nothing while the packets were read.
+    pub fn finish(&mut self, router: &mut Router) -> Result<States, OsError> {
+        let mut before = router.states()?;
         loop {
             self.catch_up(router, Time::NEVER)?;
-            let after = router.bottleneck.state()?;
+            let after = router.states()?;
             if after == before {
-                return Ok(after.1);
+                return Ok(after);
             }
             before = after;
         }

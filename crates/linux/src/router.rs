@@ -6,27 +6,26 @@
 //!      └────────────────── server{P} ◀── client{P} ◀────────────┘
 //! ```
 //!
-//! `link` and `link-out` are the ends of one cable in the same namespace. Packets out of it are
-//! routed by a table of their own, to the clients' cables; packets from clients go straight back, or,
-//! where the kernel has no `netem`, through [`Delays`].
+//! `link` and `link-out` are the ends of one cable in the same namespace; so are `uplink` and
+//! `uplink-out`, where there is an `[uplink]`. Packets out of such a cable are routed by a table of
+//! their own ([`Ways`]).
+//!
+//! The base RTT is at the client, as above, where nothing else is on the way back. Where something is, it
+//! comes behind that, as in the simulator: at the router's end of the server's cable. Where the kernel
+//! has no `netem`, packets pass [`Delays`].
 
-use l4s_lab::{Delays, End, LabPlan, Lateness, Stalls, cable_of};
-use l4s_model::{Ip, Scenario};
+use l4s_lab::{CableDelay, Delays, End, LabPlan, Lateness, Stalls, cable_of};
+use l4s_model::{Direction, Ip, Link, Scenario};
 use l4s_os::netlink::{MAIN_TABLE, Netlink, index_of};
 use l4s_os::{Clock, OsError, namespace};
-use l4s_units::{Duration, Rate};
+use l4s_units::{Duration, Rate, Time};
 
 use crate::bottleneck::Bottleneck;
 use crate::choice;
 use crate::drive::Job;
-use crate::tap::{Direction, Tap};
-
-const LINK: &str = "link";
-const LINK_OUT: &str = "link-out";
-/// The routing tables other than the main one: for packets out of the link, and for packets from
-/// clients that are delayed.
-const BEHIND: u8 = 100;
-const BACK: u8 = 101;
+use crate::event::{Counters, QueueState};
+use crate::tap::{Tap, Way};
+use crate::ways::{Stop, Ways};
 
 /// A rate at which any backlog is gone at once.
 const AT_ONCE: Rate = Rate::from_mbps(10_000);
@@ -35,13 +34,86 @@ const EMPTY_WITHIN: core::time::Duration = core::time::Duration::from_secs(5);
 
 /// A router whose agents are connected.
 pub(crate) struct Router {
-    /// Packets from each server, and where answers are captured, packets that reach it.
-    pub servers: Vec<Tap>,
-    /// Packets that leave the bottleneck.
-    pub departures: Tap,
+    /// The devices where packets are seen.
+    pub posts: Vec<Post>,
     /// The bottleneck.
-    pub bottleneck: Box<dyn Bottleneck>,
+    pub link: Box<dyn Bottleneck>,
+    /// The bottleneck of the way up, if there is one.
+    pub uplink: Option<Box<dyn Bottleneck>>,
+    netem: Netems,
     delays: Option<Delays>,
+}
+
+/// A device where packets are seen, and what they do there.
+pub(crate) struct Post {
+    /// Sees them.
+    pub tap: Tap,
+    /// What those do that come in by it.
+    coming: Option<Seen>,
+    /// What those do that leave by it.
+    leaving: Option<Seen>,
+}
+
+/// What a packet was seen to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Seen {
+    /// It arrived at the link of its way, from an end of a pair.
+    Arrived(u16, End),
+    /// It reached the server of a pair.
+    Answered(u16),
+    /// It left the link of that direction.
+    Departed(Direction),
+}
+
+impl Post {
+    /// At a device with this number; `None` where nothing is to be seen.
+    fn open(
+        index: u32,
+        coming: Option<Seen>,
+        leaving: Option<Seen>,
+    ) -> Result<Option<Post>, OsError> {
+        let only = match (coming, leaving) {
+            (None, None) => return Ok(None),
+            (Some(_), None) => Some(Way::In),
+            (None, Some(_)) => Some(Way::Out),
+            (Some(_), Some(_)) => None,
+        };
+        Ok(Some(Post { tap: Tap::open(index, only)?, coming, leaving }))
+    }
+
+    /// Passes on what every packet did that came since the last time, with its stamp and its first bytes.
+    pub fn drain(&mut self, mut take: impl FnMut(u64, Seen, &[u8])) -> Result<(), OsError> {
+        let Post { tap, coming, leaving } = self;
+        tap.drain(|stamp, way, packet| {
+            let seen = match way {
+                Way::In => *coming,
+                Way::Out => *leaving,
+            };
+            if let Some(seen) = seen {
+                take(stamp, seen, packet);
+            }
+        })
+    }
+}
+
+/// Delays (`netem`) at the router's ends of the servers' cables.
+struct Netems {
+    netlink: Netlink,
+    /// Changes of delays, with the number of the device, the next one last.
+    changes: Vec<(Time, u32, Duration)>,
+}
+
+impl Netems {
+    fn new(delays: &[CableDelay], mut netlink: Netlink) -> Result<Netems, OsError> {
+        let mut changes = Vec::new();
+        for CableDelay { pair, delay, jitter, changes: later } in delays {
+            let index = index_of(&cable_of(*pair, End::Server))?;
+            netlink.delay(index, *delay, *jitter)?;
+            changes.extend(later.iter().map(|(at, delay)| (*at, index, *delay)));
+        }
+        changes.sort_by_key(|(at, ..)| core::cmp::Reverse(*at));
+        Ok(Netems { netlink, changes })
+    }
 }
 
 /// Prepares the namespace. It comes before all devices, which copy these settings.
@@ -68,8 +140,15 @@ pub(crate) fn has_netem() -> Result<bool, OsError> {
 
 impl Router {
     /// Makes this process's namespace a router for pairs that are connected to it. `jiffy` is the
-    /// time between two ticks of the kernel; without `netem` it delays the clients' packets.
-    pub fn new(plan: &LabPlan, job: &Job, jiffy: Duration, netem: bool) -> Result<Router, OsError> {
+    /// time between two ticks of the kernel. `delays` are for cables of servers; where there are none
+    /// and no `netem`, the router delays the clients' packets itself.
+    pub fn new(
+        plan: &LabPlan,
+        job: &Job,
+        jiffy: Duration,
+        netem: bool,
+        delays: &[CableDelay],
+    ) -> Result<Router, OsError> {
         let Job { scenario, answers, .. } = job;
         let ipv6 = scenario.kernel.ip == Ip::V6;
         let mut netlink = Netlink::open()?;
@@ -81,35 +160,51 @@ impl Router {
             // with ours.
             namespace::set("net/ipv6/conf/default/forwarding", "0")?;
         }
-        netlink.add_cable(LINK, LINK_OUT, None)?;
-        let index = netlink.bring_up_cable(LINK)?;
-        netlink.bring_up_cable(LINK_OUT)?;
-        netlink.route_apart(LINK_OUT, BEHIND, ipv6)?;
-        let delays = match netem {
-            true => None,
-            false => Some(Delays::new(scenario, &mut netlink)?),
-        };
-
-        let mut servers = Vec::new();
-        let seen = (!answers).then_some(Direction::In);
-        for (pair, (server, clients)) in plan.addresses().enumerate() {
-            let way_in = netlink.bring_up_cable(&cable_of(pair, End::Server))?;
-            let client_cable = cable_of(pair, End::Client);
-            let way_out = netlink.bring_up_cable(&client_cable)?;
-            netlink.add_route(server, way_in, MAIN_TABLE)?;
-            for client in clients {
-                netlink.add_route(client, index, MAIN_TABLE)?;
-                netlink.add_route(client, way_out, BEHIND)?;
+        let ways = Ways::new(scenario, !netem);
+        let mut in_user_space = None;
+        for stop in ways.stops() {
+            match stop {
+                Stop::Link | Stop::Uplink => {
+                    netlink.add_cable(stop.device(), stop.exit(), None)?;
+                    netlink.bring_up_cable(stop.device())?;
+                    netlink.bring_up_cable(stop.exit())?;
+                }
+                Stop::Back => {
+                    in_user_space = Some(Delays::new(stop.device(), scenario, &mut netlink)?);
+                }
             }
-            if let Some(delays) = &delays {
-                netlink.route_apart(&client_cable, BACK, ipv6)?;
-                netlink.add_route(server, delays.index, BACK)?;
-            }
-            servers.push(Tap::open(way_in, seen)?);
+            netlink.route_apart(stop.exit(), stop.table(), ipv6)?;
         }
-        let departures = Tap::open(index, Some(Direction::Out))?;
-        let bottleneck = choice::build(scenario, index, jiffy)?;
-        Ok(Router { servers, departures, bottleneck, delays })
+
+        let mut posts = Vec::new();
+        for (pair, (server, clients)) in plan.addresses().enumerate() {
+            let [at_server, at_client] = [End::Server, End::Client].map(|end| cable_of(pair, end));
+            let [by_server, by_client] =
+                [&at_server, &at_client].map(|it| netlink.bring_up_cable(it));
+            let (by_server, by_client) = (by_server?, by_client?);
+            for client in clients {
+                lead(&mut netlink, ways.from(pair, End::Server), client, by_client)?;
+            }
+            lead(&mut netlink, ways.from(pair, End::Client), server, by_server)?;
+            let arrives = |end| {
+                let first = ways.from(pair, end).first();
+                let is_link = first.is_some_and(|stop| stop.is_link());
+                is_link.then_some(Seen::Arrived(pair as u16, end))
+            };
+            let answered = answers.then_some(Seen::Answered(pair as u16));
+            posts.extend(Post::open(by_server, arrives(End::Server), answered)?);
+            posts.extend(Post::open(by_client, arrives(End::Client), None)?);
+        }
+        let mut link = |stop: Stop, direction, link: &Link, aqm| {
+            let index = index_of(stop.device())?;
+            posts.extend(Post::open(index, None, Some(Seen::Departed(direction)))?);
+            choice::build(scenario.kernel.qdisc, link, aqm, index, jiffy)
+        };
+        let down = link(Stop::Link, Direction::Down, &scenario.link, &scenario.aqm)?;
+        let up = scenario.uplink.as_ref();
+        let up = up.map(|up| link(Stop::Uplink, Direction::Up, &up.link, &up.aqm)).transpose()?;
+        let netem = Netems::new(delays, netlink)?;
+        Ok(Router { posts, link: down, uplink: up, netem, delays: in_user_space })
     }
 
     /// The run starts, with this clock.
@@ -117,22 +212,73 @@ impl Router {
         self.delays.as_mut().map_or(Ok(()), |delays| delays.start(clock))
     }
 
+    /// The link of a direction, if there is one.
+    pub fn link_of(&mut self, direction: Direction) -> Option<&mut Box<dyn Bottleneck>> {
+        match direction {
+            Direction::Down => Some(&mut self.link),
+            Direction::Up => self.uplink.as_mut(),
+        }
+    }
+
+    /// The states and counters of both links.
+    pub fn states(&mut self) -> Result<States, OsError> {
+        let Router { link, uplink, .. } = self;
+        Ok((link.state()?, uplink.as_mut().map(|uplink| uplink.state()).transpose()?))
+    }
+
+    /// When the delay of a cable changes next.
+    pub fn next_delay(&self) -> Time {
+        self.netem.changes.last().map_or(Time::NEVER, |(at, ..)| *at)
+    }
+
+    /// Makes the next change of a delay.
+    pub fn change_delay(&mut self) -> Result<(), OsError> {
+        let Some((_, index, delay)) = self.netem.changes.pop() else { return Ok(()) };
+        self.netem.netlink.delay(index, delay, Duration::ZERO)
+    }
+
     /// Ends the run in real time, when the agents have taken their ends of the cables down: the
     /// backlog leaves at once. So every packet that came has left or was dropped, and the kernel's
     /// counters do not advance.
     pub fn run_dry(&mut self, scenario: &Scenario) -> Result<(), OsError> {
-        let mut link = scenario.link.clone();
-        link.rate = AT_ONCE;
-        self.bottleneck.set_link(&link)?;
+        let at_once = |link: &Link| Link { rate: AT_ONCE, ..link.clone() };
+        self.link.set_link(&at_once(&scenario.link))?;
+        if let Some((uplink, asked)) = self.uplink.as_mut().zip(scenario.uplink.as_ref()) {
+            uplink.set_link(&at_once(&asked.link))?;
+        }
         let start = std::time::Instant::now();
-        while self.bottleneck.state()?.0.packets > 0 && start.elapsed() < EMPTY_WITHIN {
+        while self.wait()? && start.elapsed() < EMPTY_WITHIN {
             std::thread::sleep(core::time::Duration::from_millis(1));
         }
         Ok(())
+    }
+
+    /// Whether packets wait.
+    fn wait(&mut self) -> Result<bool, OsError> {
+        let ((link, _), uplink) = self.states()?;
+        Ok(link.packets > 0 || uplink.is_some_and(|(uplink, _)| uplink.packets > 0))
     }
 
     /// How late the way back was, where that is in user space, and how long it did not advance.
     pub fn returns(&mut self) -> Result<Option<(Lateness, Stalls)>, OsError> {
         self.delays.as_mut().map(Delays::stop).transpose()
     }
+}
+
+/// The state and the counters of the bottleneck's discipline, and those of the uplink's.
+pub(crate) type States = ((QueueState, Counters), Option<(QueueState, Counters)>);
+
+/// Leads packets to a host over the stops of their way, and then by the device of its cable.
+fn lead(
+    netlink: &mut Netlink,
+    stops: &[Stop],
+    host: std::net::IpAddr,
+    cable: u32,
+) -> Result<(), OsError> {
+    let mut table = MAIN_TABLE;
+    for stop in stops {
+        netlink.add_route(host, index_of(stop.device())?, table)?;
+        table = stop.table();
+    }
+    netlink.add_route(host, cable, table)
 }

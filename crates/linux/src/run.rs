@@ -148,4 +148,41 @@ mod tests {
                         `link.rate`; `--on sim` and `--on kernel` have it";
         assert_eq!(why, expected);
     }
+
+    #[test]
+    fn the_same_of_the_uplink() {
+        let refused = |uplink: &str| refused(&format!("link.rate = \"40mbit\"\n{uplink}"));
+        for (key, found) in [
+            (
+                "uplink = { rate = \"4mbit\", aggregation = \"2ms\" }",
+                "`uplink.aggregation = \"2ms\"`",
+            ),
+            ("uplink.trace = \"lte-1\"", "`uplink.trace = \"lte-1\"`"),
+            ("uplink.wifi.stations = 1", "`uplink.wifi`"),
+            ("uplink = { rate = \"4mbit\", aqm = \"pi2\" }", "Linux has no `pi2`"),
+            (
+                "uplink = { rate = \"4mbit\", buffer = \"1s\", aqm = \"pie\" }",
+                "a `buffer` such as 1000p",
+            ),
+        ] {
+            let why = refused(key);
+            assert!(why.starts_with("the uplink: ") && why.contains(found), "{key}: {why}");
+        }
+    }
+
+    #[test]
+    fn what_the_uplink_has_instead_is_named() {
+        let text = "link.rate = \"40mbit\"\naqm = \"fifo\"\n\
+                    uplink = { rate = \"4mbit\", aqm = { kind = \"dualpi2\", profile = \"dctth\" } }\n\
+                    [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                    [[at]]\ntime = \"5s\"\nuplink.aqm = { kind = \"dualpi2\", profile = \"linux\" }\n\
+                    [[at]]\ntime = \"6s\"\nuplink.aqm = { kind = \"dualpi2\", profile = \"dctth\" }\n";
+        let plan = Plan::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let instead = check(&plan.points[0].scenario).unwrap();
+        let has = |what: &str| instead.iter().any(|instead| instead == what);
+        assert!(has("uplink: scheduler = wrr"), "{instead:?}");
+        assert!(has("uplink: scheduler = wrr (dualpi2 from 6s on)"), "{instead:?}");
+        let of_profile = instead.iter().filter(|what| what.contains("from 5s")).count();
+        assert_eq!(of_profile, 0, "{instead:?}");
+    }
 }

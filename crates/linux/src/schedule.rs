@@ -8,7 +8,7 @@
 //! so that rounding does not add up.
 
 use l4s_lab::{Lateness, Meter};
-use l4s_model::Scenario;
+use l4s_model::{Change, Link, Scenario};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 /// The schedule of a link.
@@ -29,11 +29,20 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of a scenario's link.
-    pub fn new(scenario: &Scenario) -> Schedule {
-        let link = &scenario.link;
+    /// The schedule of a scenario's bottleneck.
+    pub fn of_link(scenario: &Scenario) -> Schedule {
+        Schedule::new(scenario, &scenario.link, |change| change.rate)
+    }
+
+    /// That of its uplink, if it has one.
+    pub fn of_uplink(scenario: &Scenario) -> Option<Schedule> {
+        let link = &scenario.uplink.as_ref()?.link;
+        Some(Schedule::new(scenario, link, |change| change.uplink_rate))
+    }
+
+    fn new(scenario: &Scenario, link: &Link, rate: impl Fn(&Change) -> Option<Rate>) -> Schedule {
         let changes = scenario.changes.iter().rev();
-        let changes = changes.filter_map(|change| Some((change.time, change.rate?)));
+        let changes = changes.filter_map(|change| Some((change.time, rate(change)?)));
         let burst = link.rate.time_of(link.burst);
         Schedule {
             rate: link.rate,
@@ -92,7 +101,7 @@ mod tests {
              {more}\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n"
         );
         let plan = Plan::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
-        Schedule::new(&plan.points[0].scenario)
+        Schedule::of_link(&plan.points[0].scenario)
     }
 
     fn max(schedule: &Schedule) -> u64 {

@@ -23,7 +23,7 @@ const CONTROL: usize = 64;
 
 /// Which way a packet passed a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
+pub enum Way {
     /// It came in by the device.
     In,
     /// It left by it.
@@ -34,7 +34,7 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Tap {
     socket: OwnedFd,
-    only: Option<Direction>,
+    only: Option<Way>,
     room: Box<Room>,
 }
 
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Room {
 impl Tap {
     /// Sees the packets of device number `index` from the network header on: of one direction, or of
     /// both.
-    pub fn open(index: u32, only: Option<Direction>) -> Result<Tap, OsError> {
+    pub fn open(index: u32, only: Option<Way>) -> Result<Tap, OsError> {
         let failed = |error: io::Error| OsError::Machine(format!("a packet socket: {error}"));
         let all = libc::ETH_P_ALL as u16;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -67,7 +67,7 @@ impl Tap {
             .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, ROOM))
             .map_err(|error| failed(error.into()))?;
         option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).map_err(failed)?;
-        if only == Some(Direction::In) {
+        if only == Some(Way::In) {
             option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(failed)?;
         }
         bind(&socket, index, all.to_be()).map_err(failed)?;
@@ -76,7 +76,7 @@ impl Tap {
 
     /// Passes on every packet that came since the last time: its stamp in nanoseconds of
     /// CLOCK_REALTIME, its direction, and its first bytes.
-    pub fn drain(&mut self, mut take: impl FnMut(u64, Direction, &[u8])) -> Result<(), OsError> {
+    pub fn drain(&mut self, mut take: impl FnMut(u64, Way, &[u8])) -> Result<(), OsError> {
         loop {
             let read = self.read(&mut take).map_err(|error| {
                 OsError::Run(format!("reading packets at the bottleneck: {error}"))
@@ -98,7 +98,7 @@ impl Tap {
     }
 
     #[allow(unsafe_code)]
-    fn read(&mut self, take: &mut impl FnMut(u64, Direction, &[u8])) -> io::Result<usize> {
+    fn read(&mut self, take: &mut impl FnMut(u64, Way, &[u8])) -> io::Result<usize> {
         let Room { packets, controls, addresses } = &mut *self.room;
         let mut pieces: [libc::iovec; BATCH] = core::array::from_fn(|n| libc::iovec {
             iov_base: packets[n].as_mut_ptr().cast(),
@@ -139,8 +139,8 @@ impl Tap {
         }
         for n in 0..read as usize {
             let direction = match addresses[n].sll_pkttype {
-                libc::PACKET_OUTGOING => Direction::Out,
-                _ => Direction::In,
+                libc::PACKET_OUTGOING => Way::Out,
+                _ => Way::In,
             };
             if self.only.is_some_and(|only| only != direction) {
                 continue;
@@ -241,8 +241,7 @@ mod tests {
     #[test]
     fn packets_of_a_device_are_seen_each_way_with_their_time() {
         let Ok(lo) = l4s_os::netlink::index_of("lo") else { return println!("skipped: no lo") };
-        let taps =
-            [Some(Direction::In), Some(Direction::Out), None].map(|only| Tap::open(lo, only));
+        let taps = [Some(Way::In), Some(Way::Out), None].map(|only| Tap::open(lo, only));
         let [Ok(come), Ok(gone), Ok(both)] = taps else { return println!("skipped: {taps:?}") };
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = receiver.local_addr().unwrap().port();
@@ -264,7 +263,7 @@ mod tests {
             })
             .unwrap();
             let all: Vec<u8> = (0..sent as u8).collect();
-            for direction in [Direction::In, Direction::Out] {
+            for direction in [Way::In, Way::Out] {
                 let taken = tap.only.is_none_or(|only| only == direction);
                 let expected = if taken { &all[..] } else { &[] };
                 assert_eq!(seen[direction as usize], expected, "{direction:?} of {:?}", tap.only);

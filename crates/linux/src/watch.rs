@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use l4s_lab::{AgentCommand, Channel, Frame, Lateness, Ledger, Next, shortest_rtt, slow_source};
-use l4s_model::{FlowId, Scenario};
+use l4s_model::{Direction, FlowId, Scenario, UPLINK};
 use l4s_observe::{LinkState, Observer};
 use l4s_os::OsError;
 use l4s_units::{Bytes, Probability, Time};
@@ -25,7 +25,6 @@ use crate::drive::Place;
 use crate::event::{Answer, Counters, Ending, Event, QueueState};
 use crate::follow::{Counts, Follower};
 use crate::qdisc::{DROPPED, WAITING};
-use crate::schedule::Schedule;
 
 /// How often the file of events is looked at.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
@@ -40,11 +39,13 @@ const NO_MEMORY: &str = "Kernel mode signal 7";
 /// How a run went.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ran {
-    /// The outcomes of the packets, as seen from outside of the queue discipline.
+    /// The outcomes of the packets at the bottleneck, as seen from outside of its queue discipline.
     pub counts: Counts,
-    /// Packets that left before the end.
+    /// The same at the uplink.
+    pub uplink: Counts,
+    /// Packets that left the bottleneck before the end.
     pub packets: u64,
-    /// The counters of the queue discipline.
+    /// The counters of the queue disciplines; the names of the uplink's begin with `uplink_`.
     pub counters: Counters,
     /// Settings of the scenario that the kernel does not have, and its replacements.
     pub instead: Vec<String>,
@@ -255,9 +256,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             observer,
             follower: match place {
                 Place::Guest => Follower::new(scenario),
-                Place::Host => {
-                    Follower::new(scenario).in_real_time(Schedule::new(scenario), place.settle())
-                }
+                Place::Host => Follower::new(scenario).in_real_time(scenario, place.settle()),
             },
             ledger: Ledger::new(scenario, told),
             reports,
@@ -272,26 +271,26 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
     fn tell(&mut self, event: Event<'_>) -> Result<(), OsError> {
         match event {
             // Events after the end are only counted.
-            Event::Arrived(packet) if packet.at > self.end => {
+            Event::Arrived(from, packet) if packet.at > self.end => {
                 self.ends();
-                self.follower.arrived(packet, &mut Nobody);
+                self.follower.arrived(from, packet, &mut Nobody);
             }
-            Event::Departed(packet) if packet.at > self.end => {
+            Event::Departed(link, packet) if packet.at > self.end => {
                 self.ends();
-                self.follower.departed(packet, &mut Nobody);
+                self.follower.departed(link, packet, &mut Nobody);
             }
             Event::Answered(packet) if packet.at > self.end => {}
-            Event::Arrived(packet) => self.follower.arrived(packet, self.observer),
-            Event::Departed(packet) => self.follower.departed(packet, self.observer),
+            Event::Arrived(from, packet) => self.follower.arrived(from, packet, self.observer),
+            Event::Departed(link, packet) => self.follower.departed(link, packet, self.observer),
             Event::Answered(packet) => self.follower.answered(packet, self.observer),
-            Event::Replaced(began) => self.follower.replaced(began, self.observer),
+            Event::Replaced(link, began) => self.follower.replaced(link, began, self.observer),
             Event::Reported(report) => {
                 // The ledger has the other end, and lives as long as this.
                 let _ = self.reports.send(report);
                 self.ledger.pass_on(self.observer);
             }
             Event::Waiting => {}
-            Event::Queue(at, state) => self.sample(at, state),
+            Event::Queue(at, link, uplink) => self.sample(at, link, uplink),
             Event::Done(ending) => self.ending = Some(ending),
             Event::Failed(trouble) => return Err(trouble.into()),
         }
@@ -301,59 +300,82 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
     /// The run has reached its end: keeps the counts of that time.
     fn ends(&mut self) {
         let Telling { follower, packets, flows, .. } = self;
-        packets.get_or_insert(follower.counts.departed);
+        packets.get_or_insert(follower.counts(Direction::Down).departed);
         flows.get_or_insert_with(|| follower.recognised().collect());
     }
 
-    fn sample(&mut self, at: Time, state: QueueState) {
+    fn sample(&mut self, at: Time, link: QueueState, uplink: Option<QueueState>) {
         if !self.samples {
             return;
         }
-        let state = LinkState {
+        let state = |state: QueueState| LinkState {
             packets: state.packets,
             bytes: Bytes::new(state.bytes.into()),
             owed: Bytes::ZERO,
             base: state.base.map(Probability::from_f64),
         };
-        self.observer.sample_link(state, at);
+        if let Some(uplink) = uplink {
+            self.observer.sample_uplink(state(uplink), at);
+        }
+        self.observer.sample_link(state(link), at);
         self.ledger.sample(at, self.observer);
     }
 
     fn conclude(self, ending: Ending, instead: Vec<String>) -> Ran {
         self.ledger.conclude(self.end, self.observer);
-        let counts = self.follower.counts;
-        let Ending { counters, unfit } = ending;
-        let kernel = |name| counters.get(name).copied().unwrap_or(0);
-        // Packets that were neither seen to leave nor wait at the end were dropped at the very end.
-        let dropped = counts.dropped + self.follower.left_over()
-            - kernel(WAITING).min(self.follower.left_over());
-        let miscounted = (dropped != kernel(DROPPED) || counts.unknown > 0).then(|| {
-            format!(
-                "the kernel counted {} drops where {dropped} were seen, and {} packets left that \
-                 had not been seen to come",
-                kernel(DROPPED),
-                counts.unknown
-            )
-        });
-        let lateness = self.follower.lateness();
-        let end = Time::ZERO + self.scenario.duration;
-        let slow =
-            |_: &Lateness| slow_source(self.scenario, end, |pair| self.follower.received(pair));
-        let late = |lateness: &Lateness| {
-            let why = lateness.unfit(shortest_rtt(self.scenario))?;
-            Some(format!("at the bottleneck: {why}"))
+        let Telling { follower, scenario, .. } = self;
+        let Ending { mut counters, uplink, unfit } = ending;
+        let [counts, counts_up] =
+            [Direction::Down, Direction::Up].map(|link| follower.counts(link));
+        let of_uplink = |why| format!("uplink: {why}");
+        let miscounted_up =
+            uplink.as_ref().and_then(|kernel| miscounted(&counts_up, kernel)).map(of_uplink);
+        let lateness = follower.lateness(Direction::Down);
+        let lateness_up = follower.lateness(Direction::Up);
+        let end = Time::ZERO + scenario.duration;
+        let slow = || {
+            lateness.as_ref()?;
+            slow_source(scenario, end, |pair| follower.received(pair))
         };
-        let of_time = || lateness.as_ref().and_then(|it| slow(it).or_else(|| late(it)));
+        let late = |lateness: &Option<Lateness>, place: &str| {
+            let why = lateness.as_ref()?.unfit(shortest_rtt(scenario))?;
+            Some(format!("at the {place}: {why}"))
+        };
+        let unfit = miscounted(&counts, &counters)
+            .or(miscounted_up)
+            .or(unfit)
+            .or_else(slow)
+            .or_else(|| late(&lateness, "bottleneck"))
+            .or_else(|| late(&lateness_up, UPLINK));
+        let uplink = uplink.into_iter().flatten();
+        counters.extend(uplink.map(|(name, count)| (format!("{UPLINK}_{name}"), count)));
         Ran {
             counts,
+            uplink: counts_up,
             packets: self.packets.unwrap_or(counts.departed),
             instead,
             lateness,
-            unfit: miscounted.or(unfit).or_else(of_time),
-            flows: self.flows.unwrap_or_else(|| self.follower.recognised().collect()),
+            unfit,
+            flows: self.flows.unwrap_or_else(|| follower.recognised().collect()),
             counters,
         }
     }
+}
+
+/// How the packets that were seen at a link differ from those that the kernel counted.
+fn miscounted(seen: &Counts, counters: &Counters) -> Option<String> {
+    let kernel = |name| counters.get(name).copied().unwrap_or(0);
+    // Packets that neither were seen to leave nor wait at the end were dropped at the very end.
+    let left_over = seen.left_over();
+    let dropped = seen.dropped + left_over - kernel(WAITING).min(left_over);
+    (dropped != kernel(DROPPED) || seen.unknown > 0).then(|| {
+        format!(
+            "the kernel counted {} drops where {dropped} were seen, and {} packets left that had \
+             not been seen to come",
+            kernel(DROPPED),
+            seen.unknown
+        )
+    })
 }
 
 /// Listens to nothing.

@@ -97,6 +97,27 @@ fn a_cable_knows_when_its_path_changes_and_windows_have_room_for_the_longest() {
 }
 
 #[test]
+fn the_router_may_take_the_delay_of_a_cable() {
+    let text = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+                [[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"20ms\"\n\
+                [[udp]]\nname = \"U\"\nrate = \"1mbit\"\n\
+                [[at]]\ntime = \"1s\"\ngroup.B.rtt = \"5ms\"\n";
+    let options = LabOptions { cables: true, netem: true, built: true, ..LabOptions::default() };
+    let mut plan = plan(text, &options).unwrap();
+    let (ms, us) = (Duration::from_millis, Duration::from_micros);
+    let moved = vec![(Time::ZERO + ms(1000), ms(5))];
+    let expected = [
+        CableDelay { pair: 0, delay: ms(10), jitter: us(10), changes: Vec::new() },
+        CableDelay { pair: 1, delay: ms(20), jitter: Duration::ZERO, changes: moved },
+    ];
+    assert_eq!(plan.take_delays(), expected);
+    let cables = plan.pairs.iter().map(|pair| pair.client.cable.as_ref().unwrap());
+    for cable in cables {
+        assert_eq!((cable.delay_ns, cable.jitter_ns, cable.changes.len()), (0, 0, 0));
+    }
+}
+
+#[test]
 fn hosts_in_virtual_time_have_jitter_where_the_path_is_constant() {
     let group = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
     let jitter = |text: &str, built| {
@@ -207,11 +228,10 @@ fn what_no_kernel_does_is_refused_with_words() {
     let hop = "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\n";
     let hop = format!("{group}cc = \"reno\"\n{hop}");
     plan(&hop, &LabOptions::default()).unwrap();
-    let one = "there is one bottleneck with a kernel as the router: found";
+    let one = "there is one bottleneck each way with a kernel as the router: found";
     let router = LabOptions { cables: true, ..LabOptions::default() };
     for (text, found) in [
         (&hop, "`[[hop]]` `H`"),
-        (&format!("uplink.rate = \"1mbit\"\n{group}cc = \"reno\"\n"), "`[uplink]`"),
         (&format!("{group}cc = \"reno\"\n[[path]]\nname = \"P\"\nloss = 0.1\n"), "`[[path]]` `P`"),
     ] {
         let Err(OsError::Unsupported(why)) = plan(text, &router) else { panic!("{found}") };

@@ -75,11 +75,11 @@ fn at(ms: u64, bytes: &[u8]) -> Passed<'_> {
 fn a_packet_is_followed_through_mark_and_wait_and_has_its_length_again() {
     let (mut follower, mut heard) = (follower(), Heard::default());
     let packet = segment(1, 1000, Ecn::Ect1, 1400);
-    follower.arrived(at(1, &packet), &mut heard);
-    follower.departed(at(4, &forwarded(packet, Ecn::Ce)), &mut heard);
+    follower.arrived(End::Server, at(1, &packet), &mut heard);
+    follower.departed(Direction::Down, at(4, &forwarded(packet, Ecn::Ce)), &mut heard);
     assert_eq!(heard.departed, [(Queue::L, Duration::from_millis(3), true)]);
     assert_eq!(heard.lengths, [1440], "of which 40 were seen");
-    assert_eq!(follower.left_over(), 0);
+    assert_eq!(follower.counts(Direction::Down).left_over(), 0);
 }
 
 #[test]
@@ -93,27 +93,44 @@ fn what_reaches_a_server_is_of_the_flow_that_sent_it() {
     nobodys[20..22].copy_from_slice(&10_001u16.to_be_bytes());
     follower.answered(at(4, &nobodys), &mut heard);
     assert_eq!(heard.answers, [(FlowId::new(0), 140, at(3, &[]).at)]);
-    assert_eq!((follower.counts.arrived, follower.counts.stray), (0, 1));
+    assert_eq!(
+        (follower.counts(Direction::Down).arrived, follower.counts(Direction::Down).stray),
+        (0, 1)
+    );
 }
 
 #[test]
 fn in_real_time_one_that_was_overtaken_may_still_leave() {
     let plan = Plan::parse("s", SCENARIO, &[]).unwrap();
     let scenario = &plan.points[0].scenario;
-    let schedule = Schedule::new(scenario);
-    let mut follower = Follower::new(scenario).in_real_time(schedule, Duration::from_millis(100));
+    let patience = Duration::from_millis(100);
+    let mut follower = Follower::new(scenario).in_real_time(scenario, patience);
     let mut heard = Heard::default();
     let packets: Vec<_> = (0..5).map(|n| segment(n, u32::from(n), Ecn::NotEct, 100)).collect();
     for packet in &packets {
-        follower.arrived(at(1, packet), &mut heard);
+        follower.arrived(End::Server, at(1, packet), &mut heard);
     }
     // Packet 0 arrives at the queue after packet 1, and packet 2 never arrives.
     for (ms, n) in [(2, 1), (3, 0), (4, 3)] {
-        follower.departed(at(ms, &forwarded(packets[n].clone(), Ecn::NotEct)), &mut heard);
+        follower.departed(
+            Direction::Down,
+            at(ms, &forwarded(packets[n].clone(), Ecn::NotEct)),
+            &mut heard,
+        );
     }
-    assert_eq!((heard.departed.len(), heard.dropped, follower.counts.unknown), (3, 0, 0));
-    follower.departed(at(104, &forwarded(packets[4].clone(), Ecn::NotEct)), &mut heard);
-    assert_eq!((heard.departed.len(), heard.dropped, follower.left_over()), (4, 1, 0));
+    assert_eq!(
+        (heard.departed.len(), heard.dropped, follower.counts(Direction::Down).unknown),
+        (3, 0, 0)
+    );
+    follower.departed(
+        Direction::Down,
+        at(104, &forwarded(packets[4].clone(), Ecn::NotEct)),
+        &mut heard,
+    );
+    assert_eq!(
+        (heard.departed.len(), heard.dropped, follower.counts(Direction::Down).left_over()),
+        (4, 1, 0)
+    );
 }
 
 #[test]
@@ -121,21 +138,28 @@ fn what_a_later_one_overtakes_was_dropped() {
     let (mut follower, mut heard) = (follower(), Heard::default());
     let packets: Vec<_> = (0..4).map(|n| segment(n, 1000, Ecn::NotEct, 100)).collect();
     for packet in &packets {
-        follower.arrived(at(1, packet), &mut heard);
+        follower.arrived(End::Server, at(1, packet), &mut heard);
     }
     // This also holds if only the identification distinguishes the packets, as for a retransmission.
-    follower.departed(at(2, &forwarded(packets[2].clone(), Ecn::NotEct)), &mut heard);
-    assert_eq!((heard.dropped, heard.departed.len(), follower.left_over()), (2, 1, 1));
+    follower.departed(
+        Direction::Down,
+        at(2, &forwarded(packets[2].clone(), Ecn::NotEct)),
+        &mut heard,
+    );
+    assert_eq!(
+        (heard.dropped, heard.departed.len(), follower.counts(Direction::Down).left_over()),
+        (2, 1, 1)
+    );
 }
 
 #[test]
 fn another_queue_overtakes_nothing() {
     let (mut follower, mut heard) = (follower(), Heard::default());
     let (classic, l4s) = (segment(1, 0, Ecn::NotEct, 0), segment(2, 0, Ecn::Ect1, 100));
-    follower.arrived(at(1, &classic), &mut heard);
-    follower.arrived(at(1, &l4s), &mut heard);
-    follower.departed(at(2, &forwarded(l4s, Ecn::Ect1)), &mut heard);
-    follower.departed(at(3, &forwarded(classic, Ecn::NotEct)), &mut heard);
+    follower.arrived(End::Server, at(1, &classic), &mut heard);
+    follower.arrived(End::Server, at(1, &l4s), &mut heard);
+    follower.departed(Direction::Down, at(2, &forwarded(l4s, Ecn::Ect1)), &mut heard);
+    follower.departed(Direction::Down, at(3, &forwarded(classic, Ecn::NotEct)), &mut heard);
     assert_eq!((heard.dropped, heard.departed.len()), (0, 2));
 }
 
@@ -169,17 +193,24 @@ fn of_programs_counts_what_the_router_forwards() {
         datagram(SERVER, [10, 9, 1, 1], 64),
         datagram(SERVER, CLIENT, 1),
     ] {
-        follower.arrived(at(1, &local), &mut heard);
+        follower.arrived(End::Server, at(1, &local), &mut heard);
     }
     // Linux sends ICMP errors from this address if it has no address of its own (RFC 7600).
-    follower.departed(at(1, &datagram([192, 0, 0, 8], CLIENT, 64)), &mut heard);
-    assert_eq!(follower.counts, Counts { stray: 6, ..Counts::default() });
+    follower.departed(Direction::Down, at(1, &datagram([192, 0, 0, 8], CLIENT, 64)), &mut heard);
+    assert_eq!(follower.counts(Direction::Down), Counts { stray: 6, ..Counts::default() });
     let datagram = datagram(SERVER, CLIENT, 64);
-    follower.arrived(at(2, &datagram), &mut heard);
-    follower.departed(at(4, &forwarded(datagram, Ecn::NotEct)), &mut heard);
+    follower.arrived(End::Server, at(2, &datagram), &mut heard);
+    follower.departed(Direction::Down, at(4, &forwarded(datagram, Ecn::NotEct)), &mut heard);
     assert_eq!(heard.departed, [(Queue::Q, Duration::from_millis(2), false)]);
     let rows: Vec<_> = follower.recognised().map(|(_, row)| row.down_not_ect).collect();
-    assert_eq!((rows, follower.left_over(), follower.counts.unknown), (vec![1], 0, 0));
+    assert_eq!(
+        (
+            rows,
+            follower.counts(Direction::Down).left_over(),
+            follower.counts(Direction::Down).unknown
+        ),
+        (vec![1], 0, 0)
+    );
 }
 
 /// Extension headers may be longer than the recorded part of a packet.
@@ -192,23 +223,26 @@ fn a_packet_is_followed_whose_headers_are_not_seen_whole() {
     // A hop-by-hop header of 120 B, padded, followed by "no next header" (RFC 8200 §4.7).
     packet.extend([59, 14, 1, 116]);
     packet.resize(crate::tap::SNAP, 0);
-    follower.arrived(at(1, &packet), &mut heard);
+    follower.arrived(End::Server, at(1, &packet), &mut heard);
     (packet[1], packet[7]) = (0, 63);
-    follower.departed(at(3, &packet), &mut heard);
+    follower.departed(Direction::Down, at(3, &packet), &mut heard);
     assert_eq!(heard.departed, [(Queue::Q, Duration::from_millis(2), false)]);
 }
 
 #[test]
 fn what_is_nobodys_is_counted_apart() {
     let (mut follower, mut heard) = (follower(), Heard::default());
-    follower.arrived(at(1, &[0x45, 0, 0]), &mut heard);
-    follower.arrived(at(1, &[]), &mut heard);
+    follower.arrived(End::Server, at(1, &[0x45, 0, 0]), &mut heard);
+    follower.arrived(End::Server, at(1, &[]), &mut heard);
     let mut icmp = segment(1, 0, Ecn::NotEct, 0);
     icmp[9] = 1;
-    follower.arrived(at(1, &icmp), &mut heard);
-    follower.departed(at(1, &segment(9, 0, Ecn::NotEct, 0)), &mut heard);
-    assert_eq!((follower.counts.stray, follower.counts.unknown), (3, 1));
-    assert_eq!((follower.counts.arrived, heard.departed.len()), (0, 0));
+    follower.arrived(End::Server, at(1, &icmp), &mut heard);
+    follower.departed(Direction::Down, at(1, &segment(9, 0, Ecn::NotEct, 0)), &mut heard);
+    assert_eq!(
+        (follower.counts(Direction::Down).stray, follower.counts(Direction::Down).unknown),
+        (3, 1)
+    );
+    assert_eq!((follower.counts(Direction::Down).arrived, heard.departed.len()), (0, 0));
 }
 
 proptest! {
@@ -219,15 +253,16 @@ proptest! {
         let ecn = |l4s: bool| if l4s { Ecn::Ect1 } else { Ecn::NotEct };
         let packet = |n: usize| segment(n as u16, n as u32, ecn(fates[n].0), 100);
         for n in 0..fates.len() {
-            follower.arrived(at(1, &packet(n)), &mut heard);
+            follower.arrived(End::Server, at(1, &packet(n)), &mut heard);
         }
         let kept: Vec<usize> = (0..fates.len()).filter(|n| fates[*n].1).collect();
         for n in &kept {
-            follower.departed(at(2, &forwarded(packet(*n), ecn(fates[*n].0))), &mut heard);
+            follower.departed(Direction::Down, at(2, &forwarded(packet(*n), ecn(fates[*n].0))), &mut heard);
         }
-        let Counts { arrived, departed, dropped, unknown, .. } = follower.counts;
+        let Counts { arrived, departed, dropped, unknown, .. } =
+            follower.counts(Direction::Down);
         prop_assert_eq!((arrived, departed, unknown), (fates.len() as u64, kept.len() as u64, 0));
-        prop_assert_eq!(dropped + follower.left_over(), arrived - departed);
+        prop_assert_eq!(dropped + follower.counts(Direction::Down).left_over(), arrived - departed);
         prop_assert_eq!(heard.dropped, dropped);
     }
 }

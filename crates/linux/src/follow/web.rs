@@ -57,14 +57,14 @@ fn a_packet_is_of_the_download_that_its_address_and_port_tell() {
     // Beyond the ports of one address.
     for flow in [first, first + 80_000] {
         let bytes = segment(1, flow, 1);
-        follower.arrived(Passed { at: at(1), pair: 1, bytes: &bytes }, &mut log);
-        follower.departed(Passed { at: at(4), pair: 0, bytes: &bytes }, &mut log);
+        follower.arrived(End::Server, Passed { at: at(1), pair: 1, bytes: &bytes }, &mut log);
+        follower.departed(Direction::Down, Passed { at: at(4), pair: 0, bytes: &bytes }, &mut log);
     }
     let us = Duration::from_micros;
     let expected = [first, first + 80_000].map(|flow| Event::Departed(flow, 1, Queue::L, us(3)));
     assert_eq!(log.0, expected);
-    assert!(follower.waiting.is_empty(), "nothing is kept of them");
-    assert_eq!(follower.counts.stray, 0);
+    assert!(follower.link.waiting.is_empty(), "nothing is kept of them");
+    assert_eq!(follower.counts(Direction::Down).stray, 0);
 }
 
 #[test]
@@ -75,15 +75,26 @@ fn what_waits_is_dropped_with_its_discipline() {
     let pair = [0, 1, 0];
     let began = at(5_000_000);
     for (n, bytes) in segments.iter().enumerate().take(2) {
-        follower.arrived(Passed { at: at(10 + n as u64), pair: pair[n], bytes }, &mut log);
+        follower.arrived(
+            End::Server,
+            Passed { at: at(10 + n as u64), pair: pair[n], bytes },
+            &mut log,
+        );
     }
     // In the moment that it takes: before, or after? It will leave.
-    follower.arrived(Passed { at: began, pair: 0, bytes: &segments[2] }, &mut log);
-    follower.replaced(began, &mut log);
+    follower.arrived(End::Server, Passed { at: began, pair: 0, bytes: &segments[2] }, &mut log);
+    follower.replaced(Direction::Down, began, &mut log);
     assert_eq!(log.0, [Event::Dropped(0, Queue::L, began), Event::Dropped(first, Queue::L, began)]);
     log.0.clear();
-    follower.departed(Passed { at: at(5_000_007), pair: 0, bytes: &segments[2] }, &mut log);
+    follower.departed(
+        Direction::Down,
+        Passed { at: at(5_000_007), pair: 0, bytes: &segments[2] },
+        &mut log,
+    );
     assert_eq!(log.0, [Event::Departed(0, 0, Queue::Q, Duration::from_micros(7))]);
-    assert_eq!((follower.counts.dropped, follower.left_over()), (2, 0));
-    assert_eq!(follower.counts.unknown, 0);
+    assert_eq!(
+        (follower.counts(Direction::Down).dropped, follower.counts(Direction::Down).left_over()),
+        (2, 0)
+    );
+    assert_eq!(follower.counts(Direction::Down).unknown, 0);
 }
