@@ -200,6 +200,10 @@ fn what_no_kernel_does_is_refused_before_anything_is_written() {
         ("link.buffer=100ms", "counts packets, not bytes"),
         ("kernel.gso=true", "expected `kernel.gso = false`"),
         ("link.aggregation=2ms", "found `link.aggregation = \"2ms\"`, expected \"0s\""),
+        (
+            "uplink={ rate = \"4mbit\", aqm = \"fifo\", aggregation = \"2ms\" }",
+            "found `uplink.aggregation",
+        ),
         ("group.B.cc={ kind = \"cubic\", abe = true }", "`abe` of cubic cannot be set"),
     ] {
         let output = l4s(folder.path(), &["--set", set, "--out", "out"]).output().expect("l4s");

@@ -109,6 +109,44 @@ fn every_packet_is_accounted_for() {
     assert_eq!(results.runs()[0].summary.on, "qdisc");
 }
 
+/// The same with an uplink and imperfect paths around the links, by either version of IP.
+#[test]
+fn every_packet_is_accounted_for_over_uplink_and_paths() {
+    let _alone = alone();
+    let text = format!(
+        "uplink = {{ rate = \"4mbit\", buffer = \"30p\", aqm = \"fifo\" }}\n{ONE}{}",
+        "[[group]]\nname = \"B\"\ndirection = \"up\"\ncc = \"reno\"\nrtt = \"20ms\"\n\
+         [[udp]]\nname = \"U\"\ndirection = \"up\"\nrate = \"400kbit\"\npacket = \"500b\"\n\
+         [[path]]\nname = \"near\"\nplace = \"before\"\nloss = 0.002\njitter = \"1ms\"\n\
+         [[path]]\nname = \"far\"\nduplicate = 0.01\n\
+         [[path]]\nname = \"home\"\ndirection = \"up\"\nloss = 0.02\n\
+         [[at]]\ntime = \"800ms\"\nuplink.rate = \"2mbit\"\n\
+         [[at]]\ntime = \"1200ms\"\nuplink.aqm = { kind = \"fifo\", limit = \"20p\" }\n\
+         [[at]]\ntime = \"1500ms\"\ngroup.A.rtt = \"5ms\"\npath.near.loss = 0.0\n"
+    );
+    let folder = folder(&text);
+    for ip in ["kernel.ip=4", "kernel.ip=6"] {
+        let Some(runs) = run(folder.path(), &["--set", ip]) else { return };
+        let [summary] = &runs[..] else { panic!("one run") };
+        let engine = &summary.engine;
+        println!("{ip}: {:?}, unfit: {:?}", engine.qdisc, engine.unfit);
+        assert!(!engine.unfit.as_deref().unwrap_or_default().contains("the kernel counted"));
+        assert_eq!((engine.qdisc["waiting"], engine.qdisc["uplink_waiting"]), (0, 0), "{ip}");
+        assert!(engine.qdisc["uplink_dropped"] > 0, "{:?}", engine.qdisc);
+        assert!(engine.qdisc.contains_key("uplink_dropped_replaced"));
+        let uplink = &summary.hops[0];
+        assert_eq!((uplink.name.as_str(), uplink.direction.as_deref()), ("uplink", Some("up")));
+        assert!(uplink.queues[0].packets > 200, "{uplink:?}");
+        let [near, far, home] = &summary.paths[..] else { panic!("three paths") };
+        assert!(
+            near.packets > 500 && far.duplicated > 0 && home.lost > 0,
+            "{near:?} {far:?} {home:?}"
+        );
+        let upload = summary.groups.iter().find(|group| group.name == "B").expect("the group");
+        assert!(upload.rate_bps > 0.5e6, "{upload:?}");
+    }
+}
+
 /// The trace includes the packets of clients. A machine without time for the run may retransmit packets that
 /// were not lost.
 #[test]
@@ -152,6 +190,11 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         (&["--set", "kernel.gso=true"], 2, "expected `kernel.gso = false`"),
         (&["--set", "kernel.qdisc=bpf"], 2, "our discipline in BPF is dualpi2"),
         (&["--set", "link.aggregation=2ms"], 2, "found `link.aggregation = \"2ms\"`"),
+        (
+            &["--set", "uplink={ rate = \"4mbit\", aqm = \"pi2\" }"],
+            2,
+            "the uplink: Linux has no `pi2`",
+        ),
     ] {
         let output = l4s(folder.path(), more).args(["--out", "out"]).output().expect("l4s starts");
         let words = stderr(&output);

@@ -76,15 +76,15 @@ impl Stalls {
 /// Sees a loop that waits for events do not advance: it waits no longer than asked at a time, so that
 /// it knows when it should have looked.
 #[derive(Debug)]
-pub(crate) struct Watchdog {
+pub struct Watchdog {
     /// When it looked last.
     looked: Time,
     stalls: Stalls,
 }
 
 impl Watchdog {
-    /// How long a loop waits at most: often enough to detect stalls that are [too long](TOO_LONG),
-    /// and too rarely to cost anything.
+    /// How long a loop waits at most: often enough to detect stalls that are too long, and too rarely
+    /// to cost anything.
     pub const PERIOD: Duration = Duration::from_millis(20);
 
     /// It looks for the first time.

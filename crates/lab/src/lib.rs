@@ -10,7 +10,6 @@
 mod acks;
 mod address;
 pub mod agent;
-mod delay;
 mod dynamic;
 mod frame;
 mod internet;
@@ -33,12 +32,12 @@ mod setup;
 pub use l4s_flows::ip;
 
 pub use address::{End, FIRST_PORT, UDP_PORT, end_of, pair_of};
-pub use delay::Delays;
 pub use frame::Frame;
 pub use internet::internet_works;
 pub use lab::{AgentCommand, AgentInfo, Lab, Roles};
-pub use lateness::{Lateness, Meter, Stalls};
+pub use lateness::{Lateness, Meter, Stalls, Watchdog};
 pub use ledger::Ledger;
+pub use line::Lines;
 pub use live::Live;
 pub use message::{Channel, Next};
 pub use owner::Owner;

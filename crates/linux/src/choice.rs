@@ -46,7 +46,7 @@ pub(crate) fn differences(scenario: &Scenario, jiffy: Duration) -> Result<Vec<St
     Ok(differences)
 }
 
-/// What a scenario asks of one link.
+/// The settings of one link in a scenario.
 struct Asked<'a> {
     /// Its table in the scenario.
     table: &'static str,

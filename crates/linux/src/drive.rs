@@ -16,10 +16,12 @@ use l4s_units::{Duration, Time};
 use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
+use crate::detour::Detoured;
 use crate::event::{Counters, Ending, Event};
 use crate::qdisc::{DROPPED, REPLACED};
 use crate::record::{Log, Recording};
 use crate::router::{self, Router};
+use crate::ways::Ways;
 use crate::{JIFFY, SAMPLE_EVERY};
 
 /// How long queue disciplines are there before the run: Linux' PIE updates its probability for the first
@@ -118,10 +120,10 @@ pub(crate) fn build<C: Into<Control>>(
     router::prepare(scenario.kernel.ip == Ip::V6)?;
     let netem = place == Place::Guest || router::has_netem()?;
     let mut plan = place.plan(scenario, control, netem)?;
-    // What a client's packets pass comes before the base RTT.
-    let delays = if scenario.uplink.is_some() { plan.take_delays() } else { Vec::new() };
+    // Queues and stretches on the way up come before the base RTT.
+    let delays = if Ways::has_more(scenario) { plan.take_delays() } else { Vec::new() };
     let lab = Lab::build(&plan, agent)?;
-    let router = Router::new(&plan, job, place.jiffy(), netem, &delays)?;
+    let router = Router::new(&plan, job, place, netem, &delays)?;
     Ok((plan, lab, router))
 }
 
@@ -198,8 +200,11 @@ pub(crate) fn drive<C: Into<Control>>(
         recording.hear(&reports, Time::NEVER)?;
         // Packets that passed since are in no count.
         recording.others(Time::NEVER)?;
-        let unfit = unfit(scenario, &lab, &mut router, &recording)?;
-        recording.log.write(&Event::Done(Ending { counters, uplink, unfit }))
+        let detoured = router.end_detour()?;
+        let unfit = unfit(scenario, &lab, &detoured, &recording);
+        let Detoured { passages, of_servers, .. } = detoured;
+        let ending = Ending { counters, uplink, passages, of_servers, unfit };
+        recording.log.write(&Event::Done(ending))
     })
 }
 
@@ -207,18 +212,23 @@ pub(crate) fn drive<C: Into<Control>>(
 fn unfit(
     scenario: &Scenario,
     lab: &Lab,
-    router: &mut Router,
+    detoured: &Detoured,
     recording: &Recording<'_>,
-) -> Result<Option<String>, OsError> {
+) -> Option<String> {
     let set = recording.clock_was_set();
     if set > CLOCK_SET {
-        return Ok(Some(format!("the machine's clock was set by {set} during the run")));
+        return Some(format!("the machine's clock was set by {set} during the run"));
     }
-    let late = router.returns()?.and_then(|(late, stalls)| {
+    let late = detoured.times.and_then(|(late, stalls)| {
         stalls.unfit(scenario.duration).or_else(|| late.unfit(shortest_rtt(scenario)))
     });
-    let late = late.map(|why| format!("on the way back: {why}"));
-    Ok(lab.unfit(scenario.duration).or(late))
+    // Of imperfect stretches, or of the way back.
+    let late = late.map(|why| format!("in the router's own part of the way: {why}"));
+    let refused = detoured.passages.refused;
+    let lost = (refused > 0).then(|| {
+        format!("the kernel had no room for {refused} packets behind imperfect stretches")
+    });
+    lab.unfit(scenario.duration).or(late).or(lost)
 }
 
 /// The changes of the links in mid-run. Cables with a delay are changed by their ends.

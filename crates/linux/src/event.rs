@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use l4s_lab::{End, Report};
-use l4s_model::Direction;
+use l4s_model::{Direction, PathEvent};
 use l4s_os::OsError;
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
+
+use crate::detour::Passages;
 
 /// Records are no longer than this: agents report about thousands of flows one by one.
 const LONGEST: usize = 1 << 20;
@@ -37,6 +39,9 @@ pub enum Event<'a> {
     Departed(Direction, Passed<'a>),
     /// A packet from a client reached its server.
     Answered(Passed<'a>),
+    /// Something happened to a packet of a source on an imperfect path: the places of both in the
+    /// scenario.
+    OnPath(Time, u16, u16, PathEvent),
     /// The next queue discipline of the link of that direction took the place of the present one, which
     /// began at this time and was over where this record is.
     Replaced(Direction, Time),
@@ -84,6 +89,11 @@ pub struct Ending {
     pub counters: Counters,
     /// Those of the uplink's, if there is one.
     pub uplink: Option<Counters>,
+    /// The outcomes of the packets on imperfect stretches and in delays, in this process.
+    pub passages: Passages,
+    /// Packets from the servers of pairs that came to imperfect stretches before the links, where
+    /// they do; else zero.
+    pub of_servers: Vec<u64>,
     /// Why the run should not be trusted, as far as the kernel's side knows.
     pub unfit: Option<String>,
 }
@@ -122,7 +132,18 @@ mod tag {
     pub const WAITING: u8 = 9;
     pub const ARRIVED_OF_CLIENT: u8 = 10;
     pub const DEPARTED_UP: u8 = 11;
+    pub const ON_PATH: u8 = 12;
 }
+
+/// The events of a path. A record has the place in this list.
+const ON_PATH: [PathEvent; 6] = [
+    PathEvent::Arrived,
+    PathEvent::Lost,
+    PathEvent::Mangled,
+    PathEvent::Corrupted,
+    PathEvent::Duplicated,
+    PathEvent::HeldBack,
+];
 
 impl Event<'_> {
     /// Appends the record.
@@ -141,6 +162,18 @@ impl Event<'_> {
             Event::Departed(Direction::Down, packet) => passed(tag::DEPARTED, packet),
             Event::Departed(Direction::Up, packet) => passed(tag::DEPARTED_UP, packet),
             Event::Answered(packet) => passed(tag::ANSWERED, packet),
+            Event::OnPath(at, path, source, what) => {
+                const LENGTH: usize = 1 + 8 + 2 + 2 + 1;
+                let mut record = [0; 4 + LENGTH];
+                let number = ON_PATH.iter().position(|other| other == what).unwrap_or_default();
+                record[..4].copy_from_slice(&(LENGTH as u32).to_ne_bytes());
+                record[4] = tag::ON_PATH;
+                record[5..13].copy_from_slice(&at.as_nanos().to_ne_bytes());
+                record[13..15].copy_from_slice(&path.to_ne_bytes());
+                record[15..17].copy_from_slice(&source.to_ne_bytes());
+                record[17] = number as u8;
+                writer.write_all(&record)
+            }
             Event::Replaced(link, began) => json(writer, tag::REPLACED, &(link, began.as_nanos())),
             Event::Waiting => json(writer, tag::WAITING, &()),
             Event::Reported(report) => json(writer, tag::REPORTED, report),
@@ -178,6 +211,15 @@ impl Event<'_> {
             tag::DEPARTED => passed().map(|packet| Event::Departed(Direction::Down, packet)),
             tag::DEPARTED_UP => passed().map(|packet| Event::Departed(Direction::Up, packet)),
             tag::ANSWERED => passed().map(Event::Answered),
+            tag::ON_PATH => {
+                let (at, rest) = contents.split_first_chunk()?;
+                let (path, rest) = rest.split_first_chunk()?;
+                let (source, rest) = rest.split_first_chunk()?;
+                let what = *ON_PATH.get(usize::from(*rest.first()?))?;
+                let at = Time::from_nanos(u64::from_ne_bytes(*at));
+                let [path, source] = [*path, *source].map(u16::from_ne_bytes);
+                Some(Event::OnPath(at, path, source, what))
+            }
             tag::REPLACED => {
                 let (link, began) = serde_json::from_slice(contents).ok()?;
                 Some(Event::Replaced(link, Time::from_nanos(began)))
@@ -217,6 +259,8 @@ mod tests {
             Event::Departed(Direction::Down, Passed { bytes: &[], ..packet }),
             Event::Departed(Direction::Up, packet),
             Event::Answered(packet),
+            Event::OnPath(at, 3, 258, PathEvent::Lost),
+            Event::OnPath(at, 0, 1, PathEvent::HeldBack),
             Event::Replaced(Direction::Up, at),
             Event::Waiting,
             Event::Reported(Report::Opened { flow: FlowId::new(3), at }),
@@ -225,6 +269,8 @@ mod tests {
             Event::Done(Ending {
                 counters: Counters::from([("dropped".to_owned(), 3)]),
                 uplink: Some(Counters::new()),
+                passages: Passages { came: 7, lost: 3, ..Passages::default() },
+                of_servers: vec![0, 7],
                 unfit: Some("late".to_owned()),
             }),
             Event::Failed(Trouble { machine: true, why: "no".to_owned() }),

@@ -39,6 +39,8 @@ pub struct Follower {
     owners: Vec<Owner>,
     /// The way of each pair's data.
     directions: Vec<Direction>,
+    /// Whether ports may be wrong, as an imperfect stretch before a link inverts bits.
+    corrupted: bool,
     link: Followed,
     uplink: Option<Followed>,
     common: Common,
@@ -62,7 +64,7 @@ struct Followed {
     counts: Counts,
 }
 
-/// What both links have in common.
+/// The state that both links share.
 #[derive(Debug)]
 struct Common {
     pool: Pool,
@@ -285,6 +287,7 @@ impl Follower {
         let uplink = || Followed::new(up, scenario.uplink_aqms().cloned().collect());
         Follower {
             directions: (0..owners.len()).map(|pair| scenario.direction_of(pair)).collect(),
+            corrupted: scenario.paths.iter().any(|path| path.corrupt > 0.0),
             link,
             uplink: scenario.uplink.as_ref().map(|_| uplink()),
             common: Common {
@@ -464,7 +467,11 @@ impl Follower {
                 && end_of(destination) == Some(from.other());
             is_forwarded.then(|| Whose::Programs(Key::new(packet, from.direction())))
         };
-        owner.flow(packet, from).map(Whose::Own).or_else(programs)
+        let first = || {
+            let is_a_flows = self.corrupted && !packet.is_local() && !owner.listed.is_empty();
+            is_a_flows.then_some(Whose::Own(owner.listed.start))
+        };
+        owner.flow(packet, from).map(Whose::Own).or_else(programs).or_else(first)
     }
 
     fn stray(&mut self, buffer: Buffer) {

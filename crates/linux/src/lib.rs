@@ -22,6 +22,7 @@ mod bpf;
 mod choice;
 mod console;
 mod cores;
+mod detour;
 mod drive;
 mod event;
 mod follow;
@@ -38,7 +39,9 @@ mod tap;
 mod vm;
 mod watch;
 mod ways;
+mod wire;
 
+pub use detour::Passages;
 pub use event::{Counters, Ending, Event, Passed, QueueState};
 pub use follow::{Counts, Follower};
 pub use host::{Parts, Real};

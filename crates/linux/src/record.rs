@@ -10,6 +10,7 @@ use l4s_model::Direction;
 use l4s_os::{Clock, OsError, now_ns};
 use l4s_units::{Duration, Time};
 
+use crate::detour::Happened;
 use crate::event::{Event, Passed};
 use crate::router::{Router, Seen, States};
 
@@ -64,7 +65,7 @@ fn full(error: std::io::Error) -> OsError {
 ///
 /// There is time between two readings: none to speak of in virtual time, a change of threads in
 /// real time. Of several readings of the one between two of the other, the closest two are used.
-fn ahead_ns(settle: Duration) -> i64 {
+pub(crate) fn ahead_ns(settle: Duration) -> i64 {
     // Where packets are read at once, time is virtual.
     let readings = if settle.is_zero() { 1 } else { 16 };
     let read = |_| {
@@ -85,11 +86,13 @@ struct Kept {
     end: usize,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// Something to a packet.
     Seen(Seen),
+    /// Something to a packet on an imperfect stretch.
+    OnPath(Happened),
     /// The queue discipline of a link was replaced, which began at that time.
     Replaced(Direction, Time),
 }
@@ -100,9 +103,11 @@ impl What {
     fn place(self) -> (u8, u16, bool) {
         match self {
             What::Seen(Seen::Answered(pair)) => (0, pair, false),
-            What::Seen(Seen::Arrived(pair, from)) => (1, pair, from == End::Client),
-            What::Seen(Seen::Departed(link)) => (2, 0, link == Direction::Up),
-            What::Replaced(link, _) => (3, 0, link == Direction::Up),
+            // Those of one list are in order.
+            What::OnPath(_) => (1, 0, false),
+            What::Seen(Seen::Arrived(pair, from)) => (2, pair, from == End::Client),
+            What::Seen(Seen::Departed(link)) => (3, 0, link == Direction::Up),
+            What::Replaced(link, _) => (4, 0, link == Direction::Up),
         }
     }
 }
@@ -117,6 +122,10 @@ pub(crate) struct Recording<'a> {
     settle: Duration,
     kept: Vec<Kept>,
     bytes: Vec<u8>,
+    /// Room for events on imperfect stretches.
+    happened: Vec<Happened>,
+    /// Earlier events are written down.
+    written: Time,
     /// Events other than packets that wait for earlier ones, with the time at which they were known.
     others: VecDeque<(Time, Event<'static>)>,
 }
@@ -131,6 +140,8 @@ impl<'a> Recording<'a> {
             settle,
             kept: Vec::new(),
             bytes: Vec::new(),
+            happened: Vec::new(),
+            written: Time::ZERO,
             others: VecDeque::new(),
         }
     }
@@ -172,7 +183,7 @@ impl<'a> Recording<'a> {
 
     /// Writes down the packets before `until` since the last time, in order.
     fn packets(&mut self, router: &mut Router, until: Time) -> Result<(), OsError> {
-        let Recording { log, clock, ahead_ns, kept, bytes, .. } = self;
+        let Recording { log, clock, ahead_ns, kept, bytes, happened, written, .. } = self;
         // The instant of CLOCK_REALTIME at which the run's clock reads zero.
         let origin_ns = clock.origin_ns().saturating_add_signed(*ahead_ns);
         let mut keep = |stamp: u64, packet: &[u8], what: What| {
@@ -184,7 +195,17 @@ impl<'a> Recording<'a> {
         for post in &mut router.posts {
             post.drain(|stamp, seen, packet| keep(stamp, packet, What::Seen(seen)))?;
         }
+        router.happened(happened);
+        let here = bytes.len();
+        kept.extend(happened.drain(..).map(|what| Kept {
+            // The clock may have been read by this thread after that one read it.
+            at: what.at.max(*written),
+            what: What::OnPath(what),
+            start: here,
+            end: here,
+        }));
         kept.sort_by_key(|kept| (kept.at, kept.what.place()));
+        *written = until.max(*written);
         let complete = kept.partition_point(|kept| kept.at < until);
         for Kept { at, what, start, end } in kept.drain(..complete) {
             let packet = |pair| Passed { at, pair, bytes: &bytes[start..end] };
@@ -192,6 +213,9 @@ impl<'a> Recording<'a> {
                 What::Seen(Seen::Answered(pair)) => Event::Answered(packet(pair)),
                 What::Seen(Seen::Arrived(pair, from)) => Event::Arrived(from, packet(pair)),
                 What::Seen(Seen::Departed(link)) => Event::Departed(link, packet(0)),
+                What::OnPath(Happened { path, source, what, .. }) => {
+                    Event::OnPath(at, path, source, what)
+                }
                 What::Replaced(link, began) => Event::Replaced(link, began),
             })?;
         }

@@ -12,9 +12,11 @@
 //!
 //! The base RTT is at the client, as above, where nothing else is on the way back. Where something is, it
 //! comes behind that, as in the simulator: at the router's end of the server's cable. Where the kernel
-//! has no `netem`, packets pass [`Delays`].
+//! has no `netem`, it is a [`Detour`], as imperfect stretches are.
 
-use l4s_lab::{CableDelay, Delays, End, LabPlan, Lateness, Stalls, cable_of};
+use std::net::IpAddr;
+
+use l4s_lab::{CableDelay, End, LabPlan, cable_of, pair_of};
 use l4s_model::{Direction, Ip, Link, Scenario};
 use l4s_os::netlink::{MAIN_TABLE, Netlink, index_of};
 use l4s_os::{Clock, OsError, namespace};
@@ -22,7 +24,8 @@ use l4s_units::{Duration, Rate, Time};
 
 use crate::bottleneck::Bottleneck;
 use crate::choice;
-use crate::drive::Job;
+use crate::detour::{Detour, Detoured, Happened};
+use crate::drive::{Job, Place};
 use crate::event::{Counters, QueueState};
 use crate::tap::{Tap, Way};
 use crate::ways::{Stop, Ways};
@@ -41,20 +44,20 @@ pub(crate) struct Router {
     /// The bottleneck of the way up, if there is one.
     pub uplink: Option<Box<dyn Bottleneck>>,
     netem: Netems,
-    delays: Option<Delays>,
+    detour: Option<Detour>,
 }
 
-/// A device where packets are seen, and what they do there.
+/// A device where packets are seen, and the events that they are.
 pub(crate) struct Post {
     /// Sees them.
     pub tap: Tap,
-    /// What those do that come in by it.
+    /// The event of a packet that comes in.
     coming: Option<Seen>,
-    /// What those do that leave by it.
+    /// The event of a packet that leaves.
     leaving: Option<Seen>,
 }
 
-/// What a packet was seen to do.
+/// An event of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
     /// It arrived at the link of its way, from an end of a pair.
@@ -63,6 +66,19 @@ pub(crate) enum Seen {
     Answered(u16),
     /// It left the link of that direction.
     Departed(Direction),
+}
+
+/// In the place of the number of a pair: the pair of the packet's sender.
+const MANY: u16 = u16::MAX;
+
+/// The pair whose packet this is; `MANY` if it is no IP packet.
+fn sender(packet: &[u8]) -> u16 {
+    let source = match packet.first().map(|byte| byte >> 4) {
+        Some(4) => packet.get(12..16).and_then(|it| <[u8; 4]>::try_from(it).ok()).map(IpAddr::from),
+        Some(6) => packet.get(8..24).and_then(|it| <[u8; 16]>::try_from(it).ok()).map(IpAddr::from),
+        _ => None,
+    };
+    source.map_or(MANY, pair_of)
 }
 
 impl Post {
@@ -81,13 +97,16 @@ impl Post {
         Ok(Some(Post { tap: Tap::open(index, only)?, coming, leaving }))
     }
 
-    /// Passes on what every packet did that came since the last time, with its stamp and its first bytes.
+    /// Passes on every packet since the last call: its stamp, the event, and its first bytes.
     pub fn drain(&mut self, mut take: impl FnMut(u64, Seen, &[u8])) -> Result<(), OsError> {
         let Post { tap, coming, leaving } = self;
         tap.drain(|stamp, way, packet| {
-            let seen = match way {
-                Way::In => *coming,
-                Way::Out => *leaving,
+            let seen = match (way, *coming) {
+                (Way::Out, _) => *leaving,
+                (Way::In, Some(Seen::Arrived(MANY, end))) => {
+                    Some(Seen::Arrived(sender(packet), end))
+                }
+                (Way::In, coming) => coming,
             };
             if let Some(seen) = seen {
                 take(stamp, seen, packet);
@@ -139,13 +158,13 @@ pub(crate) fn has_netem() -> Result<bool, OsError> {
 }
 
 impl Router {
-    /// Makes this process's namespace a router for pairs that are connected to it. `jiffy` is the
-    /// time between two ticks of the kernel. `delays` are for cables of servers; where there are none
-    /// and no `netem`, the router delays the clients' packets itself.
+    /// Makes this process's namespace a router for pairs that are connected to it, whose kernel is
+    /// at that `place`. `delays` are for cables of servers; where there is no `netem`, the router
+    /// delays the clients' packets itself.
     pub fn new(
         plan: &LabPlan,
         job: &Job,
-        jiffy: Duration,
+        place: Place,
         netem: bool,
         delays: &[CableDelay],
     ) -> Result<Router, OsError> {
@@ -161,18 +180,14 @@ impl Router {
             namespace::set("net/ipv6/conf/default/forwarding", "0")?;
         }
         let ways = Ways::new(scenario, !netem);
-        let mut in_user_space = None;
-        for stop in ways.stops() {
-            match stop {
-                Stop::Link | Stop::Uplink => {
-                    netlink.add_cable(stop.device(), stop.exit(), None)?;
-                    netlink.bring_up_cable(stop.device())?;
-                    netlink.bring_up_cable(stop.exit())?;
-                }
-                Stop::Back => {
-                    in_user_space = Some(Delays::new(stop.device(), scenario, &mut netlink)?);
-                }
-            }
+        let stops = ways.stops();
+        for link in stops.iter().filter(|stop| stop.is_link()) {
+            netlink.add_cable(link.device(), link.exit(), None)?;
+            netlink.bring_up_cable(link.device())?;
+            netlink.bring_up_cable(link.exit())?;
+        }
+        let detour = Detour::new(scenario, &stops, place, &mut netlink)?;
+        for stop in &stops {
             netlink.route_apart(stop.exit(), stop.table(), ipv6)?;
         }
 
@@ -195,21 +210,37 @@ impl Router {
             posts.extend(Post::open(by_server, arrives(End::Server), answered)?);
             posts.extend(Post::open(by_client, arrives(End::Client), None)?);
         }
+        for (stop, end) in [(Stop::Before, End::Server), (Stop::Up, End::Client)] {
+            // Where no link is behind a stretch, there is none on that way of any pair.
+            let is_there =
+                stops.contains(&stop) && (end == End::Server || scenario.uplink.is_some());
+            let arrived = is_there.then_some(Seen::Arrived(MANY, end));
+            if arrived.is_some() {
+                posts.extend(Post::open(index_of(stop.device())?, arrived, None)?);
+            }
+        }
         let mut link = |stop: Stop, direction, link: &Link, aqm| {
             let index = index_of(stop.device())?;
             posts.extend(Post::open(index, None, Some(Seen::Departed(direction)))?);
-            choice::build(scenario.kernel.qdisc, link, aqm, index, jiffy)
+            choice::build(scenario.kernel.qdisc, link, aqm, index, place.jiffy())
         };
         let down = link(Stop::Link, Direction::Down, &scenario.link, &scenario.aqm)?;
         let up = scenario.uplink.as_ref();
         let up = up.map(|up| link(Stop::Uplink, Direction::Up, &up.link, &up.aqm)).transpose()?;
         let netem = Netems::new(delays, netlink)?;
-        Ok(Router { posts, link: down, uplink: up, netem, delays: in_user_space })
+        Ok(Router { posts, link: down, uplink: up, netem, detour })
     }
 
     /// The run starts, with this clock.
     pub fn start(&mut self, clock: Clock) -> Result<(), OsError> {
-        self.delays.as_mut().map_or(Ok(()), |delays| delays.start(clock))
+        self.detour.as_mut().map_or(Ok(()), |detour| detour.start(clock))
+    }
+
+    /// The events on imperfect stretches since the last call, in exchange for an empty list.
+    pub fn happened(&self, list: &mut Vec<Happened>) {
+        if let Some(detour) = &self.detour {
+            detour.happened(list);
+        }
     }
 
     /// The link of a direction, if there is one.
@@ -259,9 +290,9 @@ impl Router {
         Ok(link.packets > 0 || uplink.is_some_and(|(uplink, _)| uplink.packets > 0))
     }
 
-    /// How late the way back was, where that is in user space, and how long it did not advance.
-    pub fn returns(&mut self) -> Result<Option<(Lateness, Stalls)>, OsError> {
-        self.delays.as_mut().map(Delays::stop).transpose()
+    /// Ends the part of the way that is in this process, if there is one, and returns its outcome.
+    pub fn end_detour(&mut self) -> Result<Detoured, OsError> {
+        self.detour.as_mut().map_or_else(|| Ok(Detoured::default()), Detour::stop)
     }
 }
 
@@ -269,12 +300,7 @@ impl Router {
 pub(crate) type States = ((QueueState, Counters), Option<(QueueState, Counters)>);
 
 /// Leads packets to a host over the stops of their way, and then by the device of its cable.
-fn lead(
-    netlink: &mut Netlink,
-    stops: &[Stop],
-    host: std::net::IpAddr,
-    cable: u32,
-) -> Result<(), OsError> {
+fn lead(netlink: &mut Netlink, stops: &[Stop], host: IpAddr, cable: u32) -> Result<(), OsError> {
     let mut table = MAIN_TABLE;
     for stop in stops {
         netlink.add_route(host, index_of(stop.device())?, table)?;

@@ -33,19 +33,26 @@ pub enum Way {
 /// A socket that sees the packets of one device.
 #[derive(Debug)]
 pub struct Tap {
-    socket: OwnedFd,
+    reader: Reader<SNAP, BATCH>,
     only: Option<Way>,
-    room: Box<Room>,
+}
+
+/// A packet socket, and room for the first `LENGTH` bytes of packets that are read at once.
+#[derive(Debug)]
+pub(crate) struct Reader<const LENGTH: usize, const BATCH: usize> {
+    /// The socket.
+    pub socket: OwnedFd,
+    room: Box<Room<LENGTH, BATCH>>,
 }
 
 /// Where packets are read to.
-struct Room {
-    packets: [[u8; SNAP]; BATCH],
+struct Room<const LENGTH: usize, const BATCH: usize> {
+    packets: [[u8; LENGTH]; BATCH],
     controls: [[u64; CONTROL / 8]; BATCH],
     addresses: [libc::sockaddr_ll; BATCH],
 }
 
-impl std::fmt::Debug for Room {
+impl<const LENGTH: usize, const BATCH: usize> std::fmt::Debug for Room<LENGTH, BATCH> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Room")
     }
@@ -55,30 +62,21 @@ impl Tap {
     /// Sees the packets of device number `index` from the network header on: of one direction, or of
     /// both.
     pub fn open(index: u32, only: Option<Way>) -> Result<Tap, OsError> {
-        let failed = |error: io::Error| OsError::Machine(format!("a packet socket: {error}"));
-        let all = libc::ETH_P_ALL as u16;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // Without a protocol it gets nothing until it is bound to its device.
-        let socket =
-            rustix::net::socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)
-                .map_err(|error| failed(error.into()))?;
-        // Beyond the machine's limit, which takes root's rights, or up to it.
-        sockopt::set_socket_recv_buffer_size_force(&socket, ROOM)
-            .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, ROOM))
-            .map_err(|error| failed(error.into()))?;
-        option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).map_err(failed)?;
-        if only == Some(Way::In) {
-            option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(failed)?;
-        }
-        bind(&socket, index, all.to_be()).map_err(failed)?;
-        Ok(Tap { socket, only, room: Room::new() })
+        Ok(Tap { reader: Reader::open(index, only, ROOM)?, only })
     }
 
     /// Passes on every packet that came since the last time: its stamp in nanoseconds of
     /// CLOCK_REALTIME, its direction, and its first bytes.
     pub fn drain(&mut self, mut take: impl FnMut(u64, Way, &[u8])) -> Result<(), OsError> {
         loop {
-            let read = self.read(&mut take).map_err(|error| {
+            let Tap { reader, only } = self;
+            let asked = |way| only.is_none_or(|only| only == way);
+            let read = reader.read(BATCH, |stamp, way, packet| {
+                if asked(way) {
+                    take(stamp, way, packet);
+                }
+            });
+            let read = read.map_err(|error| {
                 OsError::Run(format!("reading packets at the bottleneck: {error}"))
             })?;
             if read < BATCH {
@@ -89,20 +87,33 @@ impl Tap {
 
     /// Whether the kernel had room for all of them.
     fn complete(&self) -> Result<(), OsError> {
-        let lost = statistics(&self.socket)
+        let lost = statistics(&self.reader.socket)
             .map_err(|error| OsError::Run(format!("packets at the bottleneck: {error}")))?;
         match lost {
             0 => Ok(()),
             lost => Err(OsError::Run(format!("{lost} packets at the bottleneck were not seen"))),
         }
     }
+}
 
+impl<const LENGTH: usize, const BATCH: usize> Reader<LENGTH, BATCH> {
+    /// At device number `index`. Up to `room` bytes may wait to be read.
+    pub fn open(index: u32, only: Option<Way>, room: usize) -> Result<Self, OsError> {
+        Ok(Reader { socket: socket(index, only, room)?, room: Room::new() })
+    }
+
+    /// Reads up to `most` packets, and up to `BATCH`: of each its stamp in nanoseconds of CLOCK_REALTIME, its
+    /// direction, and its first bytes. Returns how many there were.
     #[allow(unsafe_code)]
-    fn read(&mut self, take: &mut impl FnMut(u64, Way, &[u8])) -> io::Result<usize> {
+    pub fn read(
+        &mut self,
+        most: usize,
+        mut take: impl FnMut(u64, Way, &[u8]),
+    ) -> io::Result<usize> {
         let Room { packets, controls, addresses } = &mut *self.room;
         let mut pieces: [libc::iovec; BATCH] = core::array::from_fn(|n| libc::iovec {
             iov_base: packets[n].as_mut_ptr().cast(),
-            iov_len: SNAP,
+            iov_len: LENGTH,
         });
         let mut messages: [libc::mmsghdr; BATCH] = core::array::from_fn(|n| {
             // SAFETY: a header of integers and pointers, for which zero bytes are a value.
@@ -122,7 +133,7 @@ impl Tap {
             libc::recvmmsg(
                 self.socket.as_raw_fd(),
                 messages.as_mut_ptr(),
-                BATCH as u32,
+                most.min(BATCH) as u32,
                 libc::MSG_DONTWAIT as _,
                 core::ptr::null_mut(),
             )
@@ -142,10 +153,7 @@ impl Tap {
                 libc::PACKET_OUTGOING => Way::Out,
                 _ => Way::In,
             };
-            if self.only.is_some_and(|only| only != direction) {
-                continue;
-            }
-            let length = (messages[n].msg_len as usize).min(SNAP);
+            let length = (messages[n].msg_len as usize).min(LENGTH);
             let stamp = stamp(&controls[n], messages[n].msg_hdr.msg_controllen as usize)
                 .ok_or_else(|| io::Error::other("a packet without a time stamp"))?;
             take(stamp, direction, &packets[n][..length]);
@@ -154,11 +162,11 @@ impl Tap {
     }
 }
 
-impl Room {
+impl<const LENGTH: usize, const BATCH: usize> Room<LENGTH, BATCH> {
     #[allow(unsafe_code)]
-    fn new() -> Box<Room> {
+    fn new() -> Box<Self> {
         Box::new(Room {
-            packets: [[0; SNAP]; BATCH],
+            packets: [[0; LENGTH]; BATCH],
             controls: [[0; CONTROL / 8]; BATCH],
             // SAFETY: an address of integers, for which zero bytes are a value.
             addresses: unsafe { core::mem::zeroed() },
@@ -176,6 +184,26 @@ fn stamp(control: &[u64; CONTROL / 8], length: usize) -> Option<u64> {
     is_stamp.then(|| seconds * 1_000_000_000 + nanoseconds)
 }
 
+/// A packet socket at device number `index`. Up to `room` bytes may wait to be read.
+fn socket(index: u32, only: Option<Way>, room: usize) -> Result<OwnedFd, OsError> {
+    let failed = |error: io::Error| OsError::Machine(format!("a packet socket: {error}"));
+    let all = libc::ETH_P_ALL as u16;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    // Without a protocol it gets nothing until it is bound to its device.
+    let socket = rustix::net::socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)
+        .map_err(|error| failed(error.into()))?;
+    // Beyond the machine's limit, which takes root's rights, or up to it.
+    sockopt::set_socket_recv_buffer_size_force(&socket, room)
+        .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, room))
+        .map_err(|error| failed(error.into()))?;
+    option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).map_err(failed)?;
+    if only == Some(Way::In) {
+        option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1).map_err(failed)?;
+    }
+    bind(&socket, index, all.to_be()).map_err(failed)?;
+    Ok(socket)
+}
+
 #[allow(unsafe_code)]
 fn option(socket: impl AsFd, level: i32, name: i32, value: i32) -> io::Result<()> {
     // SAFETY: the kernel reads four bytes from `value`, which lives; the descriptor is open.
@@ -188,7 +216,7 @@ fn option(socket: impl AsFd, level: i32, name: i32, value: i32) -> io::Result<()
 
 /// Packets that found no room since the last time.
 #[allow(unsafe_code)]
-fn statistics(socket: impl AsFd) -> io::Result<u32> {
+pub(crate) fn statistics(socket: impl AsFd) -> io::Result<u32> {
     // `struct tpacket_stats`: packets, drops.
     let mut stats = [0u32; 2];
     let mut length = size_of_val(&stats) as libc::socklen_t;

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use l4s_lab::{AgentCommand, Channel, Frame, Lateness, Ledger, Next, shortest_rtt, slow_source};
-use l4s_model::{Direction, FlowId, Scenario, UPLINK};
+use l4s_model::{Direction, FlowId, Scenario, SourceId, UPLINK};
 use l4s_observe::{LinkState, Observer};
 use l4s_os::OsError;
 use l4s_units::{Bytes, Probability, Time};
@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::SAMPLE_EVERY;
 use crate::console;
+use crate::detour::Passages;
 use crate::drive::Place;
 use crate::event::{Answer, Counters, Ending, Event, QueueState};
 use crate::follow::{Counts, Follower};
@@ -43,6 +44,8 @@ pub struct Ran {
     pub counts: Counts,
     /// The same at the uplink.
     pub uplink: Counts,
+    /// The outcomes of the packets on imperfect stretches.
+    pub passages: Passages,
     /// Packets that left the bottleneck before the end.
     pub packets: u64,
     /// The counters of the queue disciplines; the names of the uplink's begin with `uplink_`.
@@ -283,6 +286,10 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
             Event::Arrived(from, packet) => self.follower.arrived(from, packet, self.observer),
             Event::Departed(link, packet) => self.follower.departed(link, packet, self.observer),
             Event::Answered(packet) => self.follower.answered(packet, self.observer),
+            Event::OnPath(at, ..) if at > self.end => {}
+            Event::OnPath(at, path, source, what) => {
+                self.observer.at_path(path, SourceId::new(source), what, at);
+            }
             Event::Replaced(link, began) => self.follower.replaced(link, began, self.observer),
             Event::Reported(report) => {
                 // The ledger has the other end, and lives as long as this.
@@ -324,7 +331,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
     fn conclude(self, ending: Ending, instead: Vec<String>) -> Ran {
         self.ledger.conclude(self.end, self.observer);
         let Telling { follower, scenario, .. } = self;
-        let Ending { mut counters, uplink, unfit } = ending;
+        let Ending { mut counters, uplink, passages, of_servers, unfit } = ending;
         let [counts, counts_up] =
             [Direction::Down, Direction::Up].map(|link| follower.counts(link));
         let of_uplink = |why| format!("uplink: {why}");
@@ -335,7 +342,11 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         let end = Time::ZERO + scenario.duration;
         let slow = || {
             lateness.as_ref()?;
-            slow_source(scenario, end, |pair| follower.received(pair))
+            slow_source(scenario, end, |pair| match of_servers.get(pair) {
+                // Of others some are lost before they are seen.
+                Some(&came) if came > 0 => came,
+                _ => follower.received(pair),
+            })
         };
         let late = |lateness: &Option<Lateness>, place: &str| {
             let why = lateness.as_ref()?.unfit(shortest_rtt(scenario))?;
@@ -352,6 +363,7 @@ impl<'a, O: Observer<Frame>> Telling<'a, O> {
         Ran {
             counts,
             uplink: counts_up,
+            passages,
             packets: self.packets.unwrap_or(counts.departed),
             instead,
             lateness,

@@ -1,61 +1,71 @@
-//! The ways of packets through the router: what they pass between the cable by which they come and
-//! the one by which they leave.
+//! The ways of packets through the router: links and stretches between the cables of their sender and
+//! their receiver.
 //!
 //! ```text
-//!  server P ─▶ link ───────────▶ client P          server Q ─▶ uplink ───────▶ client Q
-//!     ▲                             │                 ▲                           │
-//!     └───── delay ◀── uplink ◀─────┘                 └──── delay ◀─── link ◀─────┘
-//!          P sends down                                     Q sends up
+//!  server P ─▶ before ─▶ link ─▶ behind ─▶ client P      server Q ─▶ uplink ──▶ client Q
+//!     ▲                                      │              ▲                      │
+//!     └──── back ◀── uplink ◀── up ◀─────────┘              └── back ◀── link ◀────┘
+//!          P sends down                                          Q sends up
 //! ```
+//!
+//! Sources that send up have no imperfect stretches.
 //!
 //! A packet goes to a [`Stop`] by one device and comes back by another. A routing table for each of
 //! the latter leads it on by its destination.
 
 use l4s_lab::End;
-use l4s_model::{Direction, Scenario};
+use l4s_model::{Direction, Path, Scenario, Side};
 
-/// What packets pass in the router.
+/// A link, or a part of the way in this process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Stop {
     /// The bottleneck.
     Link,
     /// The bottleneck of the way up.
     Uplink,
+    /// The imperfect stretches between a server and the bottleneck.
+    Before,
+    /// Those between the bottleneck and a client.
+    Behind,
+    /// Those between a client and the uplink.
+    Up,
     /// The base RTT, where the kernel has no `netem`.
     Back,
 }
 
 impl Stop {
-    /// Whether it is a link.
+    /// How many of them are no links.
+    pub const DETOURS: usize = 4;
+
+    /// Whether it is a link. All others are in this process.
     pub fn is_link(self) -> bool {
         matches!(self, Stop::Link | Stop::Uplink)
     }
 
-    /// The device by which packets go there.
+    /// The device that packets go out of, to get there.
     pub fn device(self) -> &'static str {
         match self {
             Stop::Link => "link",
             Stop::Uplink => "uplink",
+            Stop::Before => "before",
+            Stop::Behind => "behind",
+            Stop::Up => "up",
             Stop::Back => "back",
         }
     }
 
-    /// The device by which packets come back.
+    /// The device that packets come back from.
     pub fn exit(self) -> &'static str {
         match self {
             Stop::Link => "link-out",
             Stop::Uplink => "uplink-out",
-            Stop::Back => self.device(),
+            detour => detour.device(),
         }
     }
 
     /// The routing table for packets that come back.
     pub fn table(self) -> u8 {
-        match self {
-            Stop::Link => 100,
-            Stop::Back => 101,
-            Stop::Uplink => 102,
-        }
+        100 + self as u8
     }
 }
 
@@ -67,18 +77,32 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
-    /// The ways of a scenario. The way back has the base RTT `in_user_space` or in no stop.
+    /// The ways of a scenario. The base RTT is `in_user_space` or in no stop.
     pub fn new(scenario: &Scenario, in_user_space: bool) -> Ways {
         let uplink = scenario.uplink.as_ref().map(|_| Stop::Uplink);
         let ways = |pair: usize| {
+            let imperfect = |stop: Stop, direction, sides: &[Side]| {
+                let here = |path: &Path| path.direction == direction && sides.contains(&path.side);
+                let passes = |path: &&Path| here(path) && path.sources.contains(&pair);
+                scenario.paths.iter().find(passes).map(|_| stop)
+            };
             let [data, answers] = match scenario.direction_of(pair) {
                 Direction::Down => [Some(Stop::Link), uplink],
                 Direction::Up => [uplink, Some(Stop::Link)],
             };
+            let before = imperfect(Stop::Before, Direction::Down, &[Side::Before]);
+            let behind = imperfect(Stop::Behind, Direction::Down, &[Side::Behind]);
+            let up = imperfect(Stop::Up, Direction::Up, &[Side::Before, Side::Behind]);
             let delay = in_user_space.then_some(Stop::Back);
-            [data.into_iter().collect(), answers.into_iter().chain(delay).collect()]
+            let ways = [[before, data, behind], [up, answers, delay]];
+            ways.map(|way| way.into_iter().flatten().collect())
         };
         Ways { of: (0..scenario.roster().sources()).map(ways).collect() }
+    }
+
+    /// Whether anything but the base RTT is on the way back of a scenario, or on an imperfect stretch.
+    pub fn has_more(scenario: &Scenario) -> bool {
+        scenario.uplink.is_some() || !scenario.paths.is_empty()
     }
 
     /// The stops of packets from an end of a pair, in order.
@@ -102,6 +126,7 @@ impl Ways {
 
 #[cfg(test)]
 mod tests {
+    use l4s_os::netlink::MAIN_TABLE;
     use l4s_scenario::Plan;
 
     use super::*;
@@ -113,6 +138,32 @@ mod tests {
         );
         let plan = Plan::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         Ways::new(&plan.points[0].scenario, in_user_space)
+    }
+
+    #[test]
+    fn imperfect_stretches_are_around_the_links() {
+        let ways = ways(
+            "uplink = { rate = \"2mbit\", aqm = \"fifo\" }\n\
+             [[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+             [[path]]\nname = \"far\"\nloss = 0.1\ngroups = [\"A\"]\n\
+             [[path]]\nname = \"near\"\nloss = 0.1\nplace = \"before\"\n\
+             [[path]]\nname = \"up\"\nloss = 0.1\ndirection = \"up\"\nplace = \"before\"\ngroups = [\"A\"]",
+            true,
+        );
+        let [b, a] = [0, 1];
+        assert_eq!(ways.from(a, End::Server), [Stop::Before, Stop::Link, Stop::Behind]);
+        assert_eq!(ways.from(a, End::Client), [Stop::Up, Stop::Uplink, Stop::Back]);
+        assert_eq!(ways.from(b, End::Server), [Stop::Before, Stop::Link]);
+        assert_eq!(ways.from(b, End::Client), [Stop::Uplink, Stop::Back]);
+        let detours = ways.stops().into_iter().filter(|stop| !stop.is_link()).count();
+        assert_eq!(detours, Stop::DETOURS);
+    }
+
+    #[test]
+    fn every_stop_has_a_table_of_its_own() {
+        let all = [Stop::Link, Stop::Uplink, Stop::Before, Stop::Behind, Stop::Up, Stop::Back];
+        let tables = all.map(Stop::table);
+        assert!(tables.windows(2).all(|two| two[0] < two[1]) && tables[5] < MAIN_TABLE);
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::{OsError, ethtool};
 
 /// The address of every end of every cable. Without ARP a device sends to its own address, so
 /// the other end must have the same.
-const CABLE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
+pub const CABLE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// A socket to the kernel's rtnetlink.
 #[derive(Debug)]
@@ -302,14 +302,31 @@ impl Netlink {
 
     /// Routes packets from a device by another table than the main one.
     pub fn route_apart(&mut self, device: &str, table: u8, ipv6: bool) -> Result<(), OsError> {
+        let what = format!("a separate routing table for packets from {device}");
+        self.rule(&what, device, RuleAction::ToTable, table, ipv6)
+    }
+
+    /// Discards the packets that come in by a device, before they are routed. Packet sockets see them.
+    pub fn discard_from(&mut self, device: &str, ipv6: bool) -> Result<(), OsError> {
+        let what = format!("a rule that discards packets from {device}");
+        self.rule(&what, device, RuleAction::Blackhole, 0, ipv6)
+    }
+
+    fn rule(
+        &mut self,
+        what: &str,
+        device: &str,
+        action: RuleAction,
+        table: u8,
+        ipv6: bool,
+    ) -> Result<(), OsError> {
         let mut message = RuleMessage::default();
         message.header.family = if ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
         message.header.table = table;
-        message.header.action = RuleAction::ToTable;
+        message.header.action = action;
         message.attributes =
             vec![RuleAttribute::Iifname(device.to_owned()), RuleAttribute::Priority(100)];
-        let what = format!("a separate routing table for packets from {device}");
-        self.ask(&what, RouteNetlinkMessage::NewRule(message), NLM_F_CREATE | NLM_F_EXCL)
+        self.ask(what, RouteNetlinkMessage::NewRule(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Removes the queue of a device: packets go to the driver at once.

@@ -23,7 +23,11 @@ const BURST: u64 = 64;
 pub(super) struct Source {
     socket: OwnedFd,
     ipv6: bool,
+    /// Its first bytes are the number of the packet. Over IPv6 nothing else distinguishes packets for
+    /// the follower of a kernel's queue.
     payload: Vec<u8>,
+    /// How many were sent.
+    sent: u64,
     /// When it sends, as in every substrate.
     datagrams: Datagrams,
     start: Time,
@@ -47,6 +51,7 @@ impl Source {
             socket,
             ipv6: setup.address.is_ipv6(),
             payload: vec![0; *payload],
+            sent: 0,
             datagrams: Datagrams::new(
                 seed.map(|seed| (seed, name.as_str())),
                 rate,
@@ -111,7 +116,9 @@ impl Source {
         Ok(())
     }
 
-    fn send(&self) -> Result<(), OsError> {
+    fn send(&mut self) -> Result<(), OsError> {
+        self.sent += 1;
+        self.payload.iter_mut().zip(self.sent.to_be_bytes()).for_each(|(to, from)| *to = from);
         loop {
             match rustix::net::send(&self.socket, &self.payload, SendFlags::NOSIGNAL) {
                 // A full device has lost it, as a full network card would.

@@ -141,3 +141,21 @@ fn a_new_discipline_of_the_uplink_takes_nothing_from_the_bottleneck() {
     follower.departed(UP, passed(503, 0, &one), &mut heard);
     assert_eq!(heard.at_hop[1..], [(0, 1, left(2))]);
 }
+
+/// A bit of a port was inverted on the way to the link: whose the packet is can be seen by its addresses
+/// alone, and the kernel counts it like any other.
+#[test]
+fn a_corrupted_packet_is_of_the_first_flow_of_its_pair() {
+    let text = format!("{SCENARIO}[[path]]\nname = \"P\"\nplace = \"before\"\ncorrupt = 0.1\n");
+    let plan = Plan::parse("s", &text, &[]).unwrap();
+    let (mut corrupted, mut heard) = (Follower::new(&plan.points[0].scenario), Heard::default());
+    let mut packet = segment(0, End::Server, 1, Ecn::NotEct);
+    packet[22] ^= 0x80;
+    corrupted.arrived(End::Server, passed(1, 0, &packet), &mut heard);
+    corrupted.departed(DOWN, passed(3, 0, &packet), &mut heard);
+    assert_eq!((heard.departed, corrupted.counts(DOWN).stray), (vec![(0, 2)], 0));
+    // On a path that corrupts nothing no flow has it.
+    let mut follower = follower();
+    follower.arrived(End::Server, passed(1, 0, &packet), &mut Heard::default());
+    assert_eq!((follower.counts(DOWN).arrived, follower.counts(DOWN).stray), (0, 1));
+}
