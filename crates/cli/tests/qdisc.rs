@@ -221,8 +221,13 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
 fn a_discipline_that_the_kernel_has_not_is_named() {
     let _alone = alone();
     let folder = folder(ONE);
-    for (aqm, kind) in [("fq_codel", "fq_codel"), ("pie", "pie"), ("cobalt", "cake")] {
-        let set = format!("aqm={aqm}");
+    for (aqm, kind) in
+        [("fq_codel", "fq_codel"), ("pie", "pie"), ("cobalt", "cake"), ("up", "codel")]
+    {
+        let set = match aqm {
+            "up" => "uplink={ rate = \"4mbit\", aqm = \"codel\" }".to_owned(),
+            aqm => format!("aqm={aqm}"),
+        };
         let short = ["--set", "duration=200ms", "--set", "warmup=0s", "--set", &set];
         let output =
             l4s(folder.path(), &short).args(["--out", "out"]).output().expect("l4s starts");

@@ -107,7 +107,7 @@ impl Real {
         let kernels = scenarios.filter(|scenario| scenario.kernel.qdisc == QdiscOf::Linux);
         let wanted = kernels.flat_map(|scenario| {
             let changes = scenario.changes.iter().filter_map(|change| change.aqm.as_ref());
-            [&scenario.aqm].into_iter().chain(changes)
+            [&scenario.aqm].into_iter().chain(changes).chain(scenario.uplink_aqms())
         });
         // A sweep may ask for the same one thousands of times.
         let wanted: BTreeSet<_> = wanted.map(wire).collect::<Result<_, _>>()?;
