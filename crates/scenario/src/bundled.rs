@@ -34,6 +34,7 @@ bundled! {
     "overload",
     "linux-7.3-grid",
     "linux-7.3-wide",
+    "links-grid",
     "prague",
     "testbed",
     "prague-parts",

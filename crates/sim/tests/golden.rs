@@ -97,6 +97,11 @@ fn linux_7_3_wide() {
 }
 
 #[test]
+fn links_grid() {
+    check("links-grid", &["duration=4s", "warmup=1s"]);
+}
+
+#[test]
 fn dctth_4() {
     check("dctth-4", &["duration=6s", "warmup=3s"]);
 }
