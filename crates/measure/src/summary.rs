@@ -207,7 +207,7 @@ measures! {
         pub limit: u64 => "" Warm,
         /// By the limit in bytes.
         pub memory: u64 => "" Warm,
-        /// On the link: by its radio, after as many attempts as it has, or by the loss of its trace. These had left the queue, and
+        /// By the radio of the link, after as many attempts as it has, or by the loss of its trace. These had left the queue, and
         /// count as forwarded too. Absent where there are none.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub radio: Option<u64> => "" Warm,
