@@ -51,15 +51,7 @@ fn run(folder: &Path, more: &[&str]) -> Option<Vec<Summary>> {
 #[test]
 fn a_seed_repeats_to_the_packet_and_another_does_not() {
     let folder = folder(TWO);
-    let trace = |out: &str, seed: &str| {
-        run(folder.path(), &["--out", out, "--trace", "pcapng", "--seed", seed])?;
-        let read = |name: &str| fs::read(folder.path().join(out).join(name)).expect(name);
-        Some((read("trace.pcapng"), read("series.parquet"), read("delays.parquet")))
-    };
-    let Some(first) = trace("a", "7") else { return };
-    // assert_eq! would print megabytes.
-    assert!(trace("b", "7").as_ref() == Some(&first), "the same seed gives the same bytes");
-    assert!(trace("c", "8").expect("as before").0 != first.0, "another seed gives others");
+    trace::a_seed_repeats(folder.path(), |more| run(folder.path(), more).map(drop));
 }
 
 /// A Prague flow of 4 MB without losses. The trace has both directions, and the receiver reports the arrived

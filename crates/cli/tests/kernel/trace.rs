@@ -11,6 +11,20 @@ pub const ECT1: u8 = 0b01;
 pub const ECT0: u8 = 0b10;
 pub const CE: u8 = 0b11;
 
+/// Asserts that a seed gives the same trace and tables twice, and another one another trace. `run` runs the
+/// scenario in `folder` with these further arguments; it gives `None` where this machine cannot.
+pub fn a_seed_repeats(folder: &Path, run: impl Fn(&[&str]) -> Option<()>) {
+    let results = |out: &str, seed: &str| {
+        run(&["--out", out, "--trace", "pcapng", "--seed", seed])?;
+        let read = |name: &str| std::fs::read(folder.join(out).join(name)).expect(name);
+        Some((read("trace.pcapng"), read("series.parquet"), read("delays.parquet")))
+    };
+    let Some(first) = results("a", "7") else { return };
+    // assert_eq! would print megabytes.
+    assert!(results("b", "7").as_ref() == Some(&first), "the same seed gives the same bytes");
+    assert!(results("c", "8").expect("as before").0 != first.0, "another seed gives others");
+}
+
 /// A packet of a trace.
 #[derive(Clone, Debug)]
 pub struct Seen {
