@@ -1,7 +1,6 @@
 //! Acknowledgements of real packets, as a filter reads them.
 
 use l4s_bottleneck::Ack;
-
 use l4s_observe::Traced as _;
 
 use crate::frame::Frame;

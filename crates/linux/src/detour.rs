@@ -10,8 +10,9 @@
 //! that the kernel has stamped on it.
 //!
 //! In virtual time the thread waits for a packet or an absolute time. It neither reads the clock, which
-//! would take 256 ns, nor a socket without packets, which would take 1 us. In real time the kernel wakes it some microseconds late, so that it looks again
-//! and again shortly before something is due, and [`Lateness`] says how late packets were.
+//! would take 256 ns, nor a socket without packets, which would take 1 us. In real time the kernel wakes
+//! it some microseconds late. So it looks again and again shortly before something is due, and
+//! [`Lateness`] says how late packets were.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -338,8 +339,8 @@ impl Line {
         }
     }
 
-    /// Reads packets from these wires, but not so many that due packets are late. Events that are due
-    /// when a packet comes happen first.
+    /// Reads packets from these wires. It reads few at a time, as packets that are due would be late otherwise.
+    /// Events that were due before a packet came happen before it enters.
     fn take(&mut self, readable: [bool; Stop::DETOURS], origin_ns: u64) -> io::Result<()> {
         let mut came = std::mem::take(&mut self.came);
         let most = match self.place {
