@@ -131,15 +131,14 @@ impl<P: Packet, B: Base> Engine<P, B> {
     }
 
     /// Charges the weighted scheduler for a packet of `queue` that goes out. The credit changes
-    /// only while the other queue has packets, and restarts when both are empty.
+    /// only while the other queue has packets.
     #[inline]
     fn charge(&mut self, queue: Queue, size: Bytes) {
         let Scheduler::Wrr { classic_protection } = self.config.scheduler else { return };
         let (c_weight, size) = (i64::from(classic_protection), size.get() as i64);
-        match (queue, self.l.is_empty(), self.c.is_empty()) {
-            (_, true, true) => self.credit = self.config.scheduler.initial_credit(),
-            (Queue::L, _, false) => self.credit += c_weight * size,
-            (Queue::C, false, _) => self.credit -= (100 - c_weight) * size,
+        match queue {
+            Queue::L if !self.c.is_empty() => self.credit += c_weight * size,
+            Queue::C if !self.l.is_empty() => self.credit -= (100 - c_weight) * size,
             _ => {}
         }
     }
@@ -265,7 +264,7 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
         self.busy_periods.take(now);
         loop {
             let Some(queue) = self.schedule(now) else {
-                // The last packets were dropped.
+                // As in Linux, the scheduler starts again where the link asks and nothing waits.
                 self.credit = self.config.scheduler.initial_credit();
                 return None;
             };

@@ -65,7 +65,7 @@ unsafe extern "C" {
     ) -> u32;
     safe fn l4s_dualpi2_foresee(c: &Settings, s: &CState, now: u64) -> u64;
     safe fn l4s_dualpi2_enter(s: &mut CState, queue: u32, bytes: u64, memory: u64, now: u64);
-    safe fn l4s_dualpi2_schedule(c: &Settings, s: &CState, now: u64) -> u32;
+    safe fn l4s_dualpi2_schedule(c: &Settings, s: &mut CState, now: u64) -> u32;
     safe fn l4s_dualpi2_leave(
         c: &Settings,
         s: &mut CState,
@@ -183,7 +183,7 @@ impl Kernel {
 
     fn leaves(&mut self, now: u64, fates: &mut Fates) {
         self.catch_up(now);
-        let queue = l4s_dualpi2_schedule(&self.config, &self.state, now);
+        let queue = l4s_dualpi2_schedule(&self.config, &mut self.state, now);
         if queue > C {
             return;
         }

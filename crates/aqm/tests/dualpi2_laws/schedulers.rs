@@ -109,14 +109,21 @@ fn credit_stands_still_while_the_other_queue_is_empty() {
 }
 
 #[test]
-fn credit_starts_anew_when_both_queues_are_empty() {
-    let mut rig = rig(wrr(10));
-    rig.fill(5, Ecn::Ect1, ms(0));
-    rig.fill(1, Ecn::NotEct, ms(0));
-    assert_eq!(served(&mut rig, 6), "LLLLLC");
-    rig.fill(20, Ecn::Ect1, ms(0));
-    rig.fill(20, Ecn::NotEct, ms(0));
-    assert_eq!(served(&mut rig, 10), "LLLLLLLLLC");
+fn credit_starts_anew_when_the_link_asks_in_vain() {
+    // `sch_dualpi2` restarts it when it is asked for a packet and has none. A device asks after each
+    // packet, `htb` only while packets wait.
+    for (asks, order) in [(true, "LLLLLLLLLC"), (false, "LLLLLLLCLL")] {
+        let mut rig = rig(wrr(10));
+        rig.fill(2, Ecn::Ect1, ms(0));
+        rig.fill(1, Ecn::NotEct, ms(0));
+        assert_eq!(served(&mut rig, 3), "LLC");
+        if asks {
+            assert!(rig.take(ms(0)).is_none());
+        }
+        rig.fill(20, Ecn::Ect1, ms(0));
+        rig.fill(20, Ecn::NotEct, ms(0));
+        assert_eq!(served(&mut rig, 10), order);
+    }
 }
 
 #[test]

@@ -399,8 +399,8 @@ struct sk_buff *dequeue(u64 *ctx)
 	u32 queue, bytes;
 	struct found f;
 
-	/* The kernel calls until there is no packet. */
-	if (!sch->q.qlen || !find(&f, sch->limit))
+	/* The kernel calls until there is no packet, and below a shaper such as htb not even then. */
+	if (!find(&f, sch->limit))
 		return 0;
 	s = &f.instance->state;
 	now = bpf_ktime_get_ns();

@@ -364,15 +364,19 @@ static __always_inline s64 dualpi2_initial_credit(const struct dualpi2_config *c
 		       DUALPI2_MTU * (2 * (s64)c->protection - 100) : 0;
 }
 
-/* The queue to serve. */
-static __always_inline u32 dualpi2_schedule(const struct dualpi2_config *c,
-					    const struct dualpi2 *s, u64 now)
+/* The queue to serve. As in Linux, the scheduler starts again where the link asks and nothing waits. */
+static __always_inline u32 dualpi2_schedule(const struct dualpi2_config *c, struct dualpi2 *s,
+					    u64 now)
 {
 	const struct dualpi2_queue *l = &s->queues[DUALPI2_L], *classic = &s->queues[DUALPI2_C];
 	int l_first = 1;
 
+	if (!l->packets && !classic->packets) {
+		s->credit = dualpi2_initial_credit(c);
+		return DUALPI2_NONE;
+	}
 	if (!l->packets)
-		return classic->packets ? DUALPI2_C : DUALPI2_NONE;
+		return DUALPI2_C;
 	if (!classic->packets)
 		return DUALPI2_L;
 	if (c->scheduler == DUALPI2_WRR)
@@ -420,12 +424,9 @@ static __always_inline void dualpi2_leave(const struct dualpi2_config *c, struct
 	s->memory -= memory;
 	l = s->queues[DUALPI2_L].packets;
 	classic = s->queues[DUALPI2_C].packets;
-	/* The credit changes only while the other queue has packets, and restarts when both
-	 * are empty. */
+	/* The credit changes only while the other queue has packets. */
 	if (c->scheduler == DUALPI2_WRR) {
-		if (!l && !classic)
-			s->credit = dualpi2_initial_credit(c);
-		else if (queue == DUALPI2_L && classic)
+		if (queue == DUALPI2_L && classic)
 			s->credit += (s64)(c->protection * bytes);
 		else if (queue != DUALPI2_L && l)
 			s->credit -= (s64)((100 - c->protection) * bytes);

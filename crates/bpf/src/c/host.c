@@ -233,7 +233,7 @@ void l4s_dualpi2_enter(struct dualpi2 *s, u32 queue, u64 bytes, u64 memory, u64 
 	dualpi2_enter(s, queue, bytes, memory, now);
 }
 
-u32 l4s_dualpi2_schedule(const struct dualpi2_config *c, const struct dualpi2 *s, u64 now)
+u32 l4s_dualpi2_schedule(const struct dualpi2_config *c, struct dualpi2 *s, u64 now)
 {
 	return dualpi2_schedule(c, s, now);
 }

@@ -55,12 +55,13 @@ fn no_single_queue_is_taken_for_two() {
 }
 
 /// With Classic traffic nearly every middle waits in its queue. Without, it starts at once where
-/// the link is free, so that not every set finds two queues.
+/// the link is free, so that not every set finds two queues. Below Linux' scheduler fewer do: a
+/// credit for Classic stays over idle times, until a middle goes before a packet of L.
 #[test]
 fn a_dual_queue_lets_the_rear_overtake() {
-    for scheduler in ["tsfifo", "wrr"] {
+    for (scheduler, least_alone) in [("tsfifo", 50), ("wrr", 20)] {
         let aqm = format!("{{ kind = \"dualpi2\", scheduler = \"{scheduler}\" }}");
-        for (beside, least) in [(CUBIC, 85), ("", 50)] {
+        for (beside, least) in [(CUBIC, 85), ("", least_alone)] {
             for (form, (rate, rtt)) in cases() {
                 let (sent, overtaken, in_order) = answers(form, &aqm, beside, rate, rtt);
                 println!(
