@@ -7,7 +7,8 @@
 //! ```
 //!
 //! On the way up a stretch before the bottleneck and one behind it are in one place, before the uplink if there is
-//! one: the former first.
+//! one: the former first. A source that sends up is the mirror image: its data takes the way up, and the answers of its
+//! clients the way down.
 
 use l4s_model::{Direction, Path, PathChange, Scenario, Side};
 use l4s_units::{Duration, Time};
@@ -31,9 +32,27 @@ pub enum Where {
 impl Where {
     /// All of them.
     pub const ALL: [Where; 3] = [Where::Before, Where::Behind, Where::Up];
+
+    /// The place before the first queue of a way.
+    #[inline]
+    pub const fn first(way: Direction) -> Where {
+        match way {
+            Direction::Down => Where::Before,
+            Direction::Up => Where::Up,
+        }
+    }
+
+    /// The place behind the last queue of a way, if there is one.
+    #[inline]
+    pub const fn last(way: Direction) -> Option<Where> {
+        match way {
+            Direction::Down => Some(Where::Behind),
+            Direction::Up => None,
+        }
+    }
 }
 
-/// The stretches of a run, for packets `D` that go down and `U` that go up.
+/// The stretches of a run.
 ///
 /// ```
 /// use l4s_bottleneck::{Imperfect, Where};
@@ -51,6 +70,7 @@ impl Where {
 /// #     fn set_ecn(&mut self, _: Ecn) {}
 /// #     fn corrupt(&mut self, _: u32) {}
 /// #     fn mangle_accecn(&mut self, _: AccEcnMangling) -> bool { false }
+/// #     fn wash_dscp(&mut self) -> bool { false }
 /// # }
 /// # struct Nobody;
 /// # impl Wayside<Datagram> for Nobody {
@@ -66,24 +86,22 @@ impl Where {
 /// let radio = Path::new("radio", Direction::Up, vec![0]);
 /// scenario.paths.push(Path { jitter: Jitter::uniform(Duration::from_millis(2)), ..radio });
 ///
-/// let mut imperfect: Imperfect<Datagram, Datagram> = Imperfect::new(&scenario);
+/// let mut imperfect = Imperfect::new(&scenario);
 /// assert!(imperfect.is_perfect(Where::Behind) && !imperfect.is_perfect(Where::Up));
-/// imperfect.climb(Datagram, Time::ZERO, &mut Nobody);
+/// imperfect.enter(Where::Up, Datagram, Time::ZERO, &mut Nobody);
 /// // It is on its way for at most 2 ms.
 /// let due = imperfect.next(Where::Up);
 /// assert!(due <= Time::ZERO + Duration::from_millis(2));
-/// assert_eq!(imperfect.top(due, &mut Nobody), Some(Datagram));
+/// assert_eq!(imperfect.out(Where::Up, due, &mut Nobody), Some(Datagram));
 /// ```
 #[derive(Debug)]
-pub struct Imperfect<D, U> {
-    /// Down, before every queue.
-    pub before: Stretches<D>,
-    /// Down, behind every queue.
-    pub behind: Stretches<D>,
-    up: [Stretches<U>; 2],
+pub struct Imperfect<P> {
+    before: Stretches<P>,
+    behind: Stretches<P>,
+    up: [Stretches<P>; 2],
 }
 
-impl<D: Traveller, U: Traveller> Imperfect<D, U> {
+impl<P: Traveller> Imperfect<P> {
     /// The stretches of a scenario, with nothing on them.
     pub fn new(scenario: &Scenario) -> Self {
         let up = |side| Stretches::new(scenario, Direction::Up, side);
@@ -121,20 +139,32 @@ impl<D: Traveller, U: Traveller> Imperfect<D, U> {
         }
     }
 
-    /// A packet sets out on the way up.
-    pub fn climb(&mut self, packet: U, now: Time, wayside: &mut impl Wayside<U>) {
-        self.up[0].enter(packet, now, wayside);
-        self.go_on(now, wayside);
+    /// A packet comes to the beginning of a place.
+    pub fn enter(&mut self, at: Where, packet: P, now: Time, wayside: &mut impl Wayside<P>) {
+        match at {
+            Where::Before => self.before.enter(packet, now, wayside),
+            Where::Behind => self.behind.enter(packet, now, wayside),
+            Where::Up => {
+                self.up[0].enter(packet, now, wayside);
+                self.go_on(now, wayside);
+            }
+        }
     }
 
-    /// The next packet that has come to the end of the imperfect part of the way up by `now`.
-    pub fn top(&mut self, now: Time, wayside: &mut impl Wayside<U>) -> Option<U> {
-        self.go_on(now, wayside);
-        self.up[1].out(now, wayside)
+    /// The next packet that has come to the end of a place by `now`.
+    pub fn out(&mut self, at: Where, now: Time, wayside: &mut impl Wayside<P>) -> Option<P> {
+        match at {
+            Where::Before => self.before.out(now, wayside),
+            Where::Behind => self.behind.out(now, wayside),
+            Where::Up => {
+                self.go_on(now, wayside);
+                self.up[1].out(now, wayside)
+            }
+        }
     }
 
     /// Packets go on from the first part of the way up to the second.
-    fn go_on(&mut self, now: Time, wayside: &mut impl Wayside<U>) {
+    fn go_on(&mut self, now: Time, wayside: &mut impl Wayside<P>) {
         let [first, second] = &mut self.up;
         while let Some(packet) = first.out(now, wayside) {
             second.enter(packet, now, wayside);

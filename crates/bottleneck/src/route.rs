@@ -178,6 +178,12 @@ impl<P: Packet> Route<P> {
         !self.any
     }
 
+    /// The way of a source's data.
+    #[inline]
+    pub fn direction(&self, source: SourceId) -> Direction {
+        self.directions[source.index()]
+    }
+
     /// Where the data of a source begins its path.
     #[inline]
     pub fn start(&self, source: SourceId) -> usize {

@@ -21,6 +21,8 @@ pub trait Traveller {
     fn corrupt(&mut self, draw: u32);
     /// Changes the feedback of AccECN; returns whether there was any.
     fn mangle_accecn(&mut self, mangling: AccEcnMangling) -> bool;
+    /// Sets the DSCP to 0; returns whether it was another.
+    fn wash_dscp(&mut self) -> bool;
 }
 
 /// The owner of packets on a way.
@@ -52,6 +54,7 @@ pub trait Wayside<P> {
 ///     fn set_ecn(&mut self, ecn: Ecn) { self.0 = ecn }
 ///     fn corrupt(&mut self, _: u32) {}
 ///     fn mangle_accecn(&mut self, _: AccEcnMangling) -> bool { false }
+///     fn wash_dscp(&mut self) -> bool { false }
 /// }
 ///
 /// /// Counts the packets that a middlebox changed.
@@ -90,6 +93,7 @@ struct Stop<P> {
     /// Whether the packets of each source pass it.
     passes: Vec<bool>,
     accecn: AccEcnMangling,
+    wash_dscp: bool,
 }
 
 impl<P: Traveller> Stretches<P> {
@@ -102,6 +106,7 @@ impl<P: Traveller> Stretches<P> {
             path: number,
             passes: (0..sources.max(1)).map(|source| path.sources.contains(&source)).collect(),
             accecn: path.accecn,
+            wash_dscp: path.wash_dscp,
         };
         let stops = (0..).zip(&scenario.paths).filter(here).map(stop).collect();
         Stretches { stops, through: VecDeque::new() }
@@ -157,19 +162,20 @@ impl<P: Traveller> Stretches<P> {
             return self.through.push_back(packet);
         };
         let number = along + ahead;
-        let Stop { stretch, path, accecn, .. } = &mut self.stops[number];
+        let Stop { stretch, path, accecn, wash_dscp, .. } = &mut self.stops[number];
         let path = *path;
         wayside.happened(path, &packet, PathEvent::Arrived, now);
         let Some(passage) = stretch.meet(packet.ecn(), now) else {
             wayside.happened(path, &packet, PathEvent::Lost, now);
             return wayside.lost(packet);
         };
-        let mangled = passage.ecn != packet.ecn();
+        let mut mangled = passage.ecn != packet.ecn();
         if mangled {
             packet.set_ecn(passage.ecn);
         }
-        let mangles = *accecn != AccEcnMangling::Pass;
-        if (mangles && packet.mangle_accecn(*accecn)) || mangled {
+        mangled |= *accecn != AccEcnMangling::Pass && packet.mangle_accecn(*accecn);
+        mangled |= *wash_dscp && packet.wash_dscp();
+        if mangled {
             wayside.happened(path, &packet, PathEvent::Mangled, now);
         }
         let Passage { at, corrupted, duplicated, held_back, .. } = passage;

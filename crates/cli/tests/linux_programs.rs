@@ -167,3 +167,33 @@ fn datagrams_that_a_program_hands_down_together_are_packets_of_their_own() {
     assert_eq!(summaries[0].engine.unfit, None);
     assert_eq!(summaries[0].groups[0].packets, 10);
 }
+
+/// A router on the way down sets the DSCP of a program's packets to 0. Those on the way up, and every ECN field, stay.
+#[test]
+fn a_path_washes_the_dscp_of_a_program_and_leaves_its_ecn() {
+    if !has_python() {
+        return;
+    }
+    // Expedited forwarding, and ECT(1). Each prints the former TOS byte that it received.
+    let common = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+                  s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 0xb9)\n\
+                  s.setsockopt(socket.IPPROTO_IP, 13, 1)  # IP_RECVTOS\n\
+                  def receive():\n    data, more, _, sender = s.recvmsg(2048, 64)\n\
+                  \x20   return data, more[0][2][0], sender\n";
+    let server = "s.bind((\"0.0.0.0\", 8000))\nwhile True:\n    _, tos, to = receive()\n\
+                  \x20   s.sendto(hex(tos).encode(), to)\n";
+    let client = "s.sendto(b\"x\", (\"server\", 8000))\ndata, tos, _ = receive()\n\
+                  print(data.decode(), hex(tos))\n";
+    let programs = "[[program]]\nname = \"x\"\ngroup = \"A\"\nserver = [\"python3\", \"server.py\"]\n\
+                    client = [\"python3\", \"client.py\"]\nready = \"udp:8000\"\n\
+                    [[path]]\nname = \"isp\"\ndscp = \"wash\"\n";
+    for on in ["kernel", "linux"] {
+        let folder = scenario("1s", programs);
+        fs::write(folder.path().join("server.py"), format!("{common}{server}")).unwrap();
+        fs::write(folder.path().join("client.py"), format!("{common}{client}")).unwrap();
+        let Some(summaries) = done(&run(on, &folder)) else { continue };
+        assert_eq!(output(&folder, "x/client.out"), "0xb9 0x1\n", "{on}");
+        let path = &summaries[0].paths[0];
+        assert_eq!((path.packets, path.mangled), (1, 1), "{on}");
+    }
+}

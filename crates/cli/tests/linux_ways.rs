@@ -170,6 +170,33 @@ fn a_kernels_tcp_sees_the_losses_of_a_path() {
     assert!((rates[0] / rates[1] - 1.0).abs() < 0.15, "{rates:?}");
 }
 
+/// Data of an upload passes the stretches of the way up, and its acknowledgements those of the way down.
+#[test]
+fn an_upload_meets_the_stretches_of_both_directions() {
+    let text = format!(
+        "{LINKS}{UPLOAD}\
+         [[path]]\nname = \"home\"\ndirection = \"up\"\nloss = 0.005\n\
+         [[path]]\nname = \"near\"\nplace = \"before\"\njitter = \"2ms\"\n\
+         [[path]]\nname = \"far\"\nloss = 0.1\n"
+    );
+    let folder = folder(&text);
+    let warm = ["--set", "warmup=0s", "--set", "duration=20s"];
+    let Some(kernel) = run("linux", folder.path(), &warm) else { return };
+    let sim = run("sim", folder.path(), &warm).expect("the simulator runs anywhere");
+    for summary in [&kernel, &sim] {
+        let [home, near, far] = &*summary.paths else { panic!("{:?}", summary.paths) };
+        let (up, answers) = (group(summary, "up"), summary.queues[0].packets);
+        println!("{}: {} data, {answers} answers, {far:?}", summary.on, home.packets);
+        // All data came to the one, and all of its answers to the other two.
+        assert!(up.packets <= home.packets && up.packets + 200 > home.packets, "{summary:?}");
+        assert_eq!((near.lost, home.lost > 10, far.lost > 50), (0, true, true), "{summary:?}");
+        assert!(near.packets >= answers && answers >= far.packets, "{summary:?}");
+        assert!(near.packets - far.packets < 5, "{summary:?}");
+    }
+    let rates = [&kernel, &sim].map(|summary| group(summary, "up").rate_bps);
+    assert!((rates[0] / rates[1] - 1.0).abs() < 0.15, "{rates:?}");
+}
+
 #[test]
 fn uplink_and_paths_change_in_mid_run() {
     let text = format!(

@@ -228,6 +228,44 @@ proptest! {
         prop_assert_eq!(bytes, original);
     }
 
+    /// The DSCP becomes 0, and nothing else changes: ECN, the version, the flow label, and a checksum that is right.
+    #[test]
+    fn a_washed_packet_keeps_everything_but_its_dscp(parts in parts(), dscp in 0u8..64) {
+        let mut bytes = build(&parts);
+        let length = usize::from(bytes[0] & 0xf) * 4;
+        if parts.v6 {
+            bytes[0] = 0x60 | dscp >> 2;
+            bytes[1] = bytes[1] & 0x3f | dscp << 6;
+        } else {
+            bytes[1] = bytes[1] & 3 | dscp << 2;
+            bytes[10..12].fill(0);
+            let checksum = !header_sum(&bytes[..length]);
+            bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        let mut expected = bytes.clone();
+        let mut packet = IpPacket::new_checked(&mut bytes).unwrap();
+        let ecn = packet.ecn();
+        prop_assert_eq!(packet.wash_dscp(), dscp != 0);
+        prop_assert!(!packet.wash_dscp(), "it is gone");
+        prop_assert_eq!(packet.ecn(), ecn);
+        if parts.v6 {
+            expected[0] = 0x60;
+            expected[1] &= 0x3f;
+        } else {
+            prop_assert_eq!(header_sum(&bytes[..length]), 0xffff);
+            expected[1] &= 3;
+            expected[10..12].copy_from_slice(&bytes[10..12]);
+        }
+        prop_assert_eq!(&bytes, &expected);
+        let Ok(headers) = LaxPacketHeaders::from_ip(&bytes) else { return Ok(()) };
+        let washed = match headers.net {
+            Some(NetHeaders::Ipv4(header, _)) => header.dscp.value(),
+            Some(NetHeaders::Ipv6(header, _)) => header.traffic_class >> 2,
+            _ => 0,
+        };
+        prop_assert_eq!(washed, 0);
+    }
+
     /// Exactly one bit changes, behind the IP header, and the packet passes the check again.
     #[test]
     fn a_bit_error_is_one_bit(parts in parts(), draw: u32) {
@@ -414,7 +452,7 @@ fn look_at_everything(bytes: &[u8]) {
     let mut changed = IpPacket::new_checked(&mut copy).unwrap();
     changed.set_ce();
     assert_eq!(changed.ecn(), Ecn::Ce);
-    let _ = (changed.strip_accecn(), changed.clear_ace());
+    let _ = (changed.strip_accecn(), changed.clear_ace(), changed.wash_dscp());
     changed.invert_bit((bytes.len() as u32).wrapping_mul(0x9e37_79b9));
     assert_eq!(IpPacket::new_checked(&copy).unwrap().ports(), packet.ports());
     let Ok(other) = LaxPacketHeaders::from_ip(packet.bytes()) else { return };

@@ -181,6 +181,10 @@ impl Traveller for Frame {
             AccEcnMangling::ClearAce => self.ip_mut().clear_ace(),
         }
     }
+
+    fn wash_dscp(&mut self) -> bool {
+        self.ip_mut().wash_dscp()
+    }
 }
 
 impl Traced for Frame {

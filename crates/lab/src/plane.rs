@@ -25,7 +25,7 @@ use l4s_bottleneck::{
     Where,
 };
 use l4s_flows::Row;
-use l4s_model::{Change, FlowId, PathEvent, Scenario, SourceId};
+use l4s_model::{Change, Direction, FlowId, PathEvent, Scenario, SourceId};
 use l4s_observe::{HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
@@ -140,7 +140,7 @@ impl Pair {
 pub struct Plane {
     bottleneck: Bottleneck<Frame>,
     route: Route<Frame>,
-    imperfect: Imperfect<Frame, Frame>,
+    imperfect: Imperfect<Frame>,
     lines: Lines<Frame>,
     pairs: Vec<Pair>,
     pool: Pool,
@@ -324,20 +324,24 @@ impl Plane {
         observer: &mut impl Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
-        let at = match frame.from() {
-            End::Server => Where::Before,
-            End::Client => Where::Up,
-        };
+        let at = Where::first(self.way_of(&frame));
         if self.imperfect.is_perfect(at) {
             return self.come_to_first_queue(frame, observer, deliver);
         }
         let now = self.now;
         let (imperfect, mut wayside) = self.beside_path(observer);
-        match at {
-            Where::Up => imperfect.climb(frame, now, &mut wayside),
-            _ => imperfect.before.enter(frame, now, &mut wayside),
-        }
+        imperfect.enter(at, frame, now, &mut wayside);
         self.come_out(at, false, observer, deliver);
+    }
+
+    /// The way that a packet goes.
+    #[inline]
+    fn way_of(&self, frame: &Frame) -> Direction {
+        let way_of_data = self.route.direction(frame.group());
+        match frame.from() {
+            End::Server => way_of_data,
+            End::Client => way_of_data.reverse(),
+        }
     }
 
     /// A packet has the imperfect stretches before every queue behind it.
@@ -359,9 +363,9 @@ impl Plane {
         }
     }
 
-    /// A packet has every queue behind it, and comes to its client at `due`.
+    /// A packet has every queue behind it, and comes to its client, or to its delay line, at `due`.
     #[inline]
-    fn reach_client(
+    fn leave_queues(
         &mut self,
         frame: Frame,
         due: Time,
@@ -369,13 +373,31 @@ impl Plane {
         observer: &mut impl Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
-        if self.imperfect.is_perfect(Where::Behind) {
-            return self.arrive_at_client(frame, due, waited, deliver);
+        match Where::last(self.way_of(&frame)) {
+            Some(at) if !self.imperfect.is_perfect(at) => {
+                let now = self.now;
+                let (imperfect, mut wayside) = self.beside_path(observer);
+                imperfect.enter(at, frame, now, &mut wayside);
+                self.come_out(at, waited, observer, deliver);
+            }
+            _ => self.hand_over(frame, due, waited, observer, deliver),
         }
-        let now = self.now;
-        let (imperfect, mut wayside) = self.beside_path(observer);
-        imperfect.behind.enter(frame, now, &mut wayside);
-        self.come_out(Where::Behind, waited, observer, deliver);
+    }
+
+    /// A packet comes to its client, or to its delay line.
+    #[inline]
+    fn hand_over(
+        &mut self,
+        frame: Frame,
+        due: Time,
+        waited: bool,
+        observer: &mut impl Observer<Frame>,
+        deliver: &mut impl FnMut(Delivery<'_>) -> bool,
+    ) {
+        match frame.from() {
+            End::Server => self.arrive_at_client(frame, due, waited, deliver),
+            End::Client => self.send_back(frame, observer, deliver),
+        }
     }
 
     /// Packets that have come to the end of an imperfect place go on.
@@ -389,15 +411,10 @@ impl Plane {
         let now = self.now;
         loop {
             let (imperfect, mut wayside) = self.beside_path(observer);
-            let frame = match at {
-                Where::Before => imperfect.before.out(now, &mut wayside),
-                Where::Behind => imperfect.behind.out(now, &mut wayside),
-                Where::Up => imperfect.top(now, &mut wayside),
-            };
-            match (frame, at) {
-                (None, _) => return,
-                (Some(frame), Where::Behind) => self.arrive_at_client(frame, now, waited, deliver),
-                (Some(frame), _) => self.come_to_first_queue(frame, observer, deliver),
+            let Some(frame) = imperfect.out(at, now, &mut wayside) else { return };
+            match at {
+                Where::Before | Where::Up => self.come_to_first_queue(frame, observer, deliver),
+                Where::Behind => self.hand_over(frame, now, waited, observer, deliver),
             }
         }
     }
@@ -416,10 +433,7 @@ impl Plane {
         match self.route.next(along, packet.flow(), packet.group()) {
             Next::Bottleneck => self.enqueue(packet, waited, observer, deliver),
             Next::Link(number) => self.enqueue_on(number, packet, observer, deliver),
-            Next::End => match packet.from() {
-                End::Server => self.reach_client(packet, due, waited, observer, deliver),
-                End::Client => self.send_back(packet, observer, deliver),
-            },
+            Next::End => self.leave_queues(packet, due, waited, observer, deliver),
         }
     }
 
@@ -635,7 +649,7 @@ impl Plane {
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         if self.route.is_empty() {
-            self.reach_client(packet, now, waited, observer, deliver);
+            self.leave_queues(packet, now, waited, observer, deliver);
         } else {
             self.pass_on(packet, self.route.behind_bottleneck, now, waited, observer, deliver);
         }
@@ -737,7 +751,7 @@ impl Plane {
     fn beside_path<'a, O>(
         &'a mut self,
         observer: &'a mut O,
-    ) -> (&'a mut Imperfect<Frame, Frame>, ForwardOfPath<'a, O>) {
+    ) -> (&'a mut Imperfect<Frame>, ForwardOfPath<'a, O>) {
         let Plane { imperfect, pairs, pool, .. } = self;
         (imperfect, ForwardOfPath { observer, pairs, pool })
     }

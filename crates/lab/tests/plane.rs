@@ -809,6 +809,39 @@ fn an_imperfect_stretch_changes_at_its_time_too() {
     assert_eq!(got, [1, 3]);
 }
 
+/// A pair that sends up: its data meets the stretches of the way up, and answers those of the way down.
+#[test]
+fn a_stretch_has_the_packets_of_its_direction_whoever_sends_them() {
+    let at = Time::ZERO + Duration::from_millis(1);
+    let mut scenario = with_further_links(scenario(RATE, Config::default()));
+    let on = |name: &str, direction, side| Path { side, ..Path::new(name, direction, vec![0, 1]) };
+    scenario.paths = vec![
+        on("before", Direction::Down, Side::Before),
+        on("behind", Direction::Down, Side::Behind),
+        on("up", Direction::Up, Side::Behind),
+    ];
+    for (pair, from, passed) in [
+        (0, End::Server, vec![0, 1]),
+        (0, End::Client, vec![2]),
+        (1, End::Server, vec![2]),
+        (1, End::Client, vec![0, 1]),
+    ] {
+        let mut bench = Bench::new(&scenario);
+        let (flow, ecn) = (2 * pair as u32, Ecn::Ect1);
+        let made = Made { pair, from, flow, ecn, payload: 100, number: 7 };
+        bench.receive(pair, from, &made.bytes(), at);
+        bench.finish(at);
+        let paths = bench.log.0.iter().filter_map(|event| match event {
+            Event::AtPath(path, source, PathEvent::Arrived, _) => Some((*path, source.index())),
+            _ => None,
+        });
+        let expected: Vec<_> = passed.into_iter().map(|path| (path, pair)).collect();
+        assert_eq!(paths.collect::<Vec<_>>(), expected, "{from:?} of pair {pair}");
+        let to = if from == End::Server { End::Client } else { End::Server };
+        assert_eq!((bench.got.len(), bench.got[0].to), (1, to));
+    }
+}
+
 #[test]
 fn talk_of_the_neighbourhood_goes_nowhere() {
     let mut bench = Bench::new(&scenario(RATE, Config::default()));

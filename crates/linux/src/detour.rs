@@ -21,7 +21,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use l4s_bottleneck::{Imperfect, Wayside, Where};
-use l4s_lab::{Buffer, End, Frame, Lateness, Lines, Meter, Pool, Stalls, Watchdog, pair_of};
+use l4s_lab::{
+    Buffer, End, Frame, Lateness, Lines, Meter, Pool, Stalls, Watchdog, end_of, pair_of,
+};
 use l4s_model::{Change, FlowId, Ip, PathEvent, Scenario, SourceId};
 use l4s_observe::Traced;
 use l4s_os::netlink::Netlink;
@@ -188,7 +190,7 @@ struct Line {
     clock: Clock,
     place: Place,
     wires: Vec<(Stop, Wire)>,
-    imperfect: Imperfect<Frame, Frame>,
+    imperfect: Imperfect<Frame>,
     /// The base RTT of each pair.
     lines: Lines<Frame>,
     /// The next one last.
@@ -220,15 +222,14 @@ impl Beside {
             Ok(frame) => frame,
             Err((buffer, _)) => return self.stray(buffer),
         };
-        let pair = pair_of(frame.ip().addresses().0);
-        let Some(of_server) = of_servers.get_mut(usize::from(pair)) else {
+        let sender = frame.ip().addresses().0;
+        let pair = pair_of(sender);
+        let (Some(from), Some(of_server)) = (end_of(sender), of_servers.get_mut(usize::from(pair)))
+        else {
             return self.stray(frame.into_buffer());
         };
-        *of_server += u64::from(stop == Stop::Before);
-        let from = match stop {
-            Stop::Before | Stop::Behind => End::Server,
-            _ => End::Client,
-        };
+        let is_before_links = matches!(stop, Stop::Before | Stop::Up);
+        *of_server += u64::from(from == End::Server && is_before_links);
         frame.belongs_to(FlowId::default(), SourceId::new(pair), from);
         Some(frame)
     }
@@ -379,11 +380,7 @@ impl Line {
                 return Ok(());
             }
         };
-        match at {
-            Where::Before => imperfect.before.enter(frame, now, beside),
-            Where::Behind => imperfect.behind.enter(frame, now, beside),
-            Where::Up => imperfect.climb(frame, now, beside),
-        }
+        imperfect.enter(at, frame, now, beside);
         // One that is not delayed is through.
         self.come_out(at, now)
     }
@@ -392,12 +389,12 @@ impl Line {
     fn come_out(&mut self, at: Where, now: Time) -> io::Result<()> {
         loop {
             let Line { imperfect, beside, .. } = self;
-            let (frame, stop) = match at {
-                Where::Before => (imperfect.before.out(now, beside), Stop::Before),
-                Where::Behind => (imperfect.behind.out(now, beside), Stop::Behind),
-                Where::Up => (imperfect.top(now, beside), Stop::Up),
+            let Some(frame) = imperfect.out(at, now, beside) else { return Ok(()) };
+            let stop = match at {
+                Where::Before => Stop::Before,
+                Where::Behind => Stop::Behind,
+                Where::Up => Stop::Up,
             };
-            let Some(frame) = frame else { return Ok(()) };
             self.forward(stop, frame, now)?;
         }
     }

@@ -16,7 +16,7 @@
 
 use std::net::IpAddr;
 
-use l4s_lab::{CableDelay, End, LabPlan, cable_of, pair_of};
+use l4s_lab::{CableDelay, End, LabPlan, cable_of, end_of, pair_of};
 use l4s_model::{Direction, Ip, Link, Scenario};
 use l4s_os::netlink::{MAIN_TABLE, Netlink, index_of};
 use l4s_os::{Clock, OsError, namespace};
@@ -52,7 +52,7 @@ pub(crate) struct Post {
     /// Sees them.
     pub tap: Tap,
     /// The event of a packet that comes in.
-    coming: Option<Seen>,
+    coming: Option<Coming>,
     /// The event of a packet that leaves.
     leaving: Option<Seen>,
 }
@@ -68,24 +68,30 @@ pub(crate) enum Seen {
     Departed(Direction),
 }
 
-/// In the place of the number of a pair: the pair of the packet's sender.
-const MANY: u16 = u16::MAX;
+/// The event of a packet that comes in by a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Coming {
+    /// The device is of one host.
+    Here(Seen),
+    /// It arrived at the link, from the host whose address it has.
+    ArrivedFromAny,
+}
 
-/// The pair whose packet this is; `MANY` if it is no IP packet.
-fn sender(packet: &[u8]) -> u16 {
-    let source = match packet.first().map(|byte| byte >> 4) {
-        Some(4) => packet.get(12..16).and_then(|it| <[u8; 4]>::try_from(it).ok()).map(IpAddr::from),
-        Some(6) => packet.get(8..24).and_then(|it| <[u8; 16]>::try_from(it).ok()).map(IpAddr::from),
-        _ => None,
+/// The end of a pair that sent this; `None` if it is no IP packet of a host.
+fn sender(packet: &[u8]) -> Option<(u16, End)> {
+    let source = match packet.first()? >> 4 {
+        4 => IpAddr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?),
+        6 => IpAddr::from(<[u8; 16]>::try_from(packet.get(8..24)?).ok()?),
+        _ => return None,
     };
-    source.map_or(MANY, pair_of)
+    Some((pair_of(source), end_of(source)?))
 }
 
 impl Post {
     /// At a device with this number; `None` where nothing is to be seen.
     fn open(
         index: u32,
-        coming: Option<Seen>,
+        coming: Option<Coming>,
         leaving: Option<Seen>,
     ) -> Result<Option<Post>, OsError> {
         let only = match (coming, leaving) {
@@ -103,10 +109,11 @@ impl Post {
         tap.drain(|stamp, way, packet| {
             let seen = match (way, *coming) {
                 (Way::Out, _) => *leaving,
-                (Way::In, Some(Seen::Arrived(MANY, end))) => {
-                    Some(Seen::Arrived(sender(packet), end))
+                (Way::In, None) => None,
+                (Way::In, Some(Coming::Here(seen))) => Some(seen),
+                (Way::In, Some(Coming::ArrivedFromAny)) => {
+                    sender(packet).map(|(pair, end)| Seen::Arrived(pair, end))
                 }
-                (Way::In, coming) => coming,
             };
             if let Some(seen) = seen {
                 take(stamp, seen, packet);
@@ -204,18 +211,15 @@ impl Router {
             let arrives = |end| {
                 let first = ways.from(pair, end).first();
                 let is_link = first.is_some_and(|stop| stop.is_link());
-                is_link.then_some(Seen::Arrived(pair as u16, end))
+                is_link.then_some(Coming::Here(Seen::Arrived(pair as u16, end)))
             };
             let answered = answers.then_some(Seen::Answered(pair as u16));
             posts.extend(Post::open(by_server, arrives(End::Server), answered)?);
             posts.extend(Post::open(by_client, arrives(End::Client), None)?);
         }
-        for (stop, end) in [(Stop::Before, End::Server), (Stop::Up, End::Client)] {
-            // Where no link is behind a stretch, there is none on that way of any pair.
-            let is_there =
-                stops.contains(&stop) && (end == End::Server || scenario.uplink.is_some());
-            let arrived = is_there.then_some(Seen::Arrived(MANY, end));
-            if arrived.is_some() {
+        for (stop, link) in [(Stop::Before, Stop::Link), (Stop::Up, Stop::Uplink)] {
+            if stops.contains(&stop) && stops.contains(&link) {
+                let arrived = Some(Coming::ArrivedFromAny);
                 posts.extend(Post::open(index_of(stop.device())?, arrived, None)?);
             }
         }

@@ -2,13 +2,11 @@
 //! their receiver.
 //!
 //! ```text
-//!  server P ─▶ before ─▶ link ─▶ behind ─▶ client P      server Q ─▶ uplink ──▶ client Q
-//!     ▲                                      │              ▲                      │
-//!     └──── back ◀── uplink ◀── up ◀─────────┘              └── back ◀── link ◀────┘
-//!          P sends down                                          Q sends up
+//!  server P ─▶ before ─▶ link ─▶ behind ─▶ client P     server Q ─▶ up ─▶ uplink ─▶ client Q
+//!     ▲                                      │             ▲                           │
+//!     └──── back ◀── uplink ◀── up ◀─────────┘             └ back ◀ behind ◀ link ◀ before
+//!          P sends down                                         Q sends up
 //! ```
-//!
-//! Sources that send up have no imperfect stretches.
 //!
 //! A packet goes to a [`Stop`] by one device and comes back by another. A routing table for each of
 //! the latter leads it on by its destination.
@@ -86,16 +84,17 @@ impl Ways {
                 let passes = |path: &&Path| here(path) && path.sources.contains(&pair);
                 scenario.paths.iter().find(passes).map(|_| stop)
             };
-            let [data, answers] = match scenario.direction_of(pair) {
-                Direction::Down => [Some(Stop::Link), uplink],
-                Direction::Up => [uplink, Some(Stop::Link)],
-            };
             let before = imperfect(Stop::Before, Direction::Down, &[Side::Before]);
             let behind = imperfect(Stop::Behind, Direction::Down, &[Side::Behind]);
             let up = imperfect(Stop::Up, Direction::Up, &[Side::Before, Side::Behind]);
             let delay = in_user_space.then_some(Stop::Back);
-            let ways = [[before, data, behind], [up, answers, delay]];
-            ways.map(|way| way.into_iter().flatten().collect())
+            let (down, up) = ([before, Some(Stop::Link), behind], [up, uplink, None]);
+            let [data, answers] = match scenario.direction_of(pair) {
+                Direction::Down => [down, up],
+                Direction::Up => [up, down],
+            };
+            let answers = answers.into_iter().chain([delay]).flatten();
+            [data.into_iter().flatten().collect(), answers.collect()]
         };
         Ways { of: (0..scenario.roster().sources()).map(ways).collect() }
     }
@@ -179,12 +178,20 @@ mod tests {
     fn an_upload_is_the_mirror_image_of_a_download() {
         let ways = ways(
             "uplink = { rate = \"2mbit\", aqm = \"fifo\" }\n\
-             [[udp]]\nname = \"call\"\nrate = \"1mbit\"\ndirection = \"up\"",
+             [[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"10ms\"\ndirection = \"up\"\n\
+             [[udp]]\nname = \"call\"\nrate = \"1mbit\"\ndirection = \"up\"\n\
+             [[path]]\nname = \"far\"\nloss = 0.1\nplace = \"before\"\ngroups = [\"B\"]\n\
+             [[path]]\nname = \"near\"\nloss = 0.1\n\
+             [[path]]\nname = \"up\"\nloss = 0.1\ndirection = \"up\"\ngroups = [\"B\"]",
             true,
         );
-        assert_eq!(ways.from(0, End::Server), [Stop::Link]);
-        assert_eq!(ways.from(0, End::Client), [Stop::Uplink, Stop::Back]);
-        assert_eq!(ways.from(1, End::Server), [Stop::Uplink]);
-        assert_eq!(ways.from(1, End::Client), [Stop::Link, Stop::Back]);
+        let [b, a, call] = [0, 1, 2];
+        assert_eq!(ways.from(a, End::Server), [Stop::Link, Stop::Behind]);
+        assert_eq!(ways.from(a, End::Client), [Stop::Uplink, Stop::Back]);
+        assert_eq!(ways.from(b, End::Server), [Stop::Up, Stop::Uplink]);
+        let back = [Stop::Before, Stop::Link, Stop::Behind, Stop::Back];
+        assert_eq!(ways.from(b, End::Client), back);
+        assert_eq!(ways.from(call, End::Server), [Stop::Uplink]);
+        assert_eq!(ways.from(call, End::Client), [Stop::Link, Stop::Back]);
     }
 }

@@ -29,7 +29,7 @@ pub struct Path {
     /// towards their senders.
     pub side: Side,
     /// Whose packets pass it: places among the groups and then the UDP sources, in order and at least
-    /// one. UDP sources send down only.
+    /// one. A group has packets in both directions, a UDP source in its own alone.
     pub sources: Vec<usize>,
     /// Which packets it loses.
     pub loss: Loss,
@@ -45,6 +45,8 @@ pub struct Path {
     pub ecn: EcnMangling,
     /// The changes of the feedback of AccECN.
     pub accecn: AccEcnMangling,
+    /// Whether it sets the DSCP to 0. Packets of the simulator, and of the lab's own agents, have no other.
+    pub wash_dscp: bool,
 }
 
 impl Path {
@@ -62,6 +64,7 @@ impl Path {
             corrupt: 0.0,
             ecn: EcnMangling::Pass,
             accecn: AccEcnMangling::Pass,
+            wash_dscp: false,
         }
     }
 }

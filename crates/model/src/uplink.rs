@@ -19,6 +19,16 @@ pub enum Direction {
     Up,
 }
 
+impl Direction {
+    /// That of the answers to data of this one.
+    pub const fn reverse(self) -> Direction {
+        match self {
+            Direction::Down => Direction::Up,
+            Direction::Up => Direction::Down,
+        }
+    }
+}
+
 /// The name of the way up among the links that a run reports. No [`Hop`](crate::Hop) has it.
 pub const UPLINK: &str = "uplink";
 

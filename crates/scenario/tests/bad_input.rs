@@ -392,10 +392,11 @@ refuses_more! {
     an_unknown_discipline_of_the_uplink: "[uplink]\nrate = \"1mbit\"\naqm = \"fifa\"",
         "s.toml:11:7: `uplink.aqm`: found \"fifa\", expected one of `dualpi2`, `curvy-red`, `pi2`, \
          `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"fifo\"?";
-    a_path_of_a_group_that_sends_up:
+    a_path_down_of_datagrams_that_go_up:
         "[uplink]\nrate = \"1mbit\"\n[[udp]]\nname = \"U\"\ndirection = \"up\"\nrate = \"1mbit\"\n\
          [[path]]\nname = \"p\"\ngroups = [\"U\"]\nloss = 0.1",
-        "s.toml:17:10: `path.groups`: `U` sends up, expected sources that send down";
+        "s.toml:17:10: `path.groups`: the UDP source `U` sends up only; direction = \"up\", or name \
+         others";
     a_hop_with_the_name_of_the_uplink: "[[hop]]\nname = \"uplink\"\nrate = \"1mbit\"",
         "s.toml:10:8: `hop.name`: `uplink` is the name of the way up in results; choose another name";
     a_program_in_a_group_that_sends_up:
@@ -429,10 +430,10 @@ refuses_more! {
          streams";
     a_perfect_path: "[[path]]\nname = \"P\"\nplace = \"before\"",
         "s.toml:9:1: `path`: nothing is imperfect; add `loss`, `jitter`, `reorder`, `duplicate`, \
-         `corrupt`, `ecn` or `accecn`";
+         `corrupt`, `ecn`, `accecn` or `dscp`";
     a_misspelt_imperfection: "[[path]]\nname = \"P\"\nlos = 0.1",
         "s.toml:11:1: `path.los`: unknown key, expected `name`, `direction`, `place`, `groups`, \
-         `loss`, `jitter`, `reorder`, `duplicate`, `corrupt`, `ecn` or `accecn`; did you mean `loss`?";
+         `loss`, `jitter`, `reorder`, `duplicate`, `corrupt`, `ecn`, `accecn` or `dscp`; did you mean `loss`?";
     a_path_that_loses_everything: "[[path]]\nname = \"P\"\nloss = 1.0",
         "s.toml:11:8: `path.loss`: found 1.0, expected a chance such as 0.01, from 0 to below 1, \
          bursts such as { to_bad = 0.001, to_good = 0.1, in_bad = 1.0, in_good = 0.0 }, or numbers of \
@@ -478,10 +479,10 @@ refuses_more! {
     two_paths_of_one_name:
         "[[path]]\nname = \"P\"\nloss = 0.1\n[[path]]\nname = \"P\"\nloss = 0.1",
         "s.toml:13:8: two `[[path]]` are called `P`; give each its own name";
-    a_udp_source_that_sends_up: "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n\
+    a_path_up_of_datagrams_that_go_down: "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\n\
                                  [[path]]\nname = \"P\"\nloss = 0.1\ndirection = \"up\"\ngroups = [\"U\"]",
         "s.toml:16:10: `path.groups`: the UDP source `U` sends down only; direction = \"down\", or name \
-         groups";
+         others";
     an_unknown_discipline_of_a_hop: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\naqm = \"codle\"",
         "s.toml:12:7: `hop.aqm`: found \"codle\", expected one of {kinds}; \
          did you mean \"codel\"?";

@@ -13,7 +13,7 @@ use l4s_model::{App, Group, Path, Radio, Scenario, Sizes, Udp, Web};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
 use crate::connections::Flow;
-use crate::imperfect::Climber;
+use crate::imperfect::Wayfarer;
 use crate::packet::{HEADER, Packet, Return};
 
 /// The smallest packet of TCP on a link: IP and TCP header, a byte, and Ethernet.
@@ -189,7 +189,7 @@ fn connections(scenario: &Scenario, traffic: &Traffic) -> [Term; 5] {
 /// Packets on imperfect stretches. Each stretch may hold all that are under way.
 fn stretches(scenario: &Scenario, traffic: &Traffic, segments: u64) -> [Term; 2] {
     let paths = scenario.paths.len() as u64;
-    let packet = size_of::<(Time, Packet)>().max(size_of::<(Time, Climber)>()) as u64;
+    let packet = size_of::<(Time, Wayfarer)>() as u64;
     let datagrams =
         |udp: &Udp| udp.rate.bytes_in(traffic.imperfect).get() / udp.packet.get().max(1);
     let datagrams = scenario.udp.iter().map(datagrams).fold(0, u64::saturating_add);

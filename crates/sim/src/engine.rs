@@ -33,7 +33,7 @@ use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::connections::{Connections, Flow};
-use crate::imperfect::Climber;
+use crate::imperfect::Wayfarer;
 use crate::line::Line;
 use crate::mail::Mail;
 use crate::packet::{Message, Owner, Packet, Return, Segment, SynAck};
@@ -102,7 +102,7 @@ pub(crate) struct Engine<O> {
     schedule: Schedule,
     bottleneck: Bottleneck<Packet>,
     hops: Route<Packet>,
-    imperfect: Imperfect<Packet, Climber>,
+    imperfect: Imperfect<Wayfarer>,
     /// Whether there is nothing but the bottleneck on the way down.
     direct: bool,
     connections: Connections,
@@ -160,8 +160,9 @@ impl<O: Observer<Packet>> Engine<O> {
         let (hops, imperfect) = (Route::new(scenario), Imperfect::new(scenario));
         let line = |(number, group): (usize, &Group)| {
             let chance = || stream(scenario.seed, &format!("hosts {}", group.name));
-            let queue = hops.start_back(roster.group(number));
-            let is_straight = queue.is_none() && imperfect.is_perfect(Where::Up);
+            let source = roster.group(number);
+            let first = Where::first(hops.direction(source).reverse());
+            let is_straight = hops.start_back(source).is_none() && imperfect.is_perfect(first);
             Line::new(group.rtt, scenario.host_jitter.then(chance), is_straight)
         };
         let lines = scenario.groups.iter().enumerate().map(line).collect();
@@ -188,7 +189,9 @@ impl<O: Observer<Packet>> Engine<O> {
             observer,
             schedule,
             bottleneck,
-            direct: hops.is_empty() && imperfect.before.is_empty() && imperfect.behind.is_empty(),
+            direct: hops.is_empty()
+                && imperfect.is_perfect(Where::Before)
+                && imperfect.is_perfect(Where::Behind),
             hops,
             imperfect,
             timers: Timers::with_capacity(2 * connections.places()),

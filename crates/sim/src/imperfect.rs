@@ -7,11 +7,21 @@ use l4s_units::{Ecn, Time};
 
 use crate::packet::{Message, Owner, Packet};
 
-/// A packet of a client on its way.
+/// A packet on its way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Climber {
+pub(crate) enum Wayfarer {
+    /// Of a server, or of a UDP source.
+    Data(Packet),
+    /// Of a client.
+    Answer(Letter),
+}
+
+/// A message of a client, and its IP packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Letter {
     pub owner: Owner,
     pub message: Message,
+    pub ecn: Ecn,
     /// A bit of it is inverted: the server drops it.
     pub corrupt: bool,
 }
@@ -32,47 +42,56 @@ impl<O: Observer<Packet>, P: Traveller + Copy> Wayside<P> for ForwardOfPath<'_, 
     fn lost(&mut self, _: P) {}
 }
 
-impl Traveller for Packet {
+impl Traveller for Wayfarer {
     fn source(&self) -> SourceId {
-        self.group
+        match self {
+            Wayfarer::Data(packet) => packet.group,
+            Wayfarer::Answer(letter) => letter.owner.group,
+        }
     }
 
     fn ecn(&self) -> Ecn {
-        self.ecn
+        match self {
+            Wayfarer::Data(packet) => packet.ecn,
+            Wayfarer::Answer(letter) => letter.ecn,
+        }
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {
-        self.become_ecn(ecn);
-    }
-
-    fn corrupt(&mut self, _: u32) {
-        self.corrupt = true;
-    }
-
-    /// Nobody reads the ACE field of a server here, as clients send no data but their request.
-    fn mangle_accecn(&mut self, mangling: AccEcnMangling) -> bool {
-        mangling == AccEcnMangling::Strip && self.strip_option()
-    }
-}
-
-impl Traveller for Climber {
-    fn source(&self) -> SourceId {
-        self.owner.group
-    }
-
-    /// Of a SYN. Nobody reads the codepoint of the others here, as no queue on the way up marks them.
-    fn ecn(&self) -> Ecn {
-        if let Message::Syn(syn) = &self.message { syn.ecn } else { Ecn::NotEct }
-    }
-
-    fn set_ecn(&mut self, ecn: Ecn) {
-        if let Message::Syn(syn) = &mut self.message {
-            syn.ecn = ecn;
+        match self {
+            Wayfarer::Data(packet) => packet.become_ecn(ecn),
+            Wayfarer::Answer(letter) => letter.become_ecn(ecn),
         }
     }
 
     fn corrupt(&mut self, _: u32) {
-        self.corrupt = true;
+        match self {
+            Wayfarer::Data(packet) => packet.corrupt = true,
+            Wayfarer::Answer(letter) => letter.corrupt = true,
+        }
+    }
+
+    fn mangle_accecn(&mut self, mangling: AccEcnMangling) -> bool {
+        match self {
+            // Nobody reads the ACE field of a server here, as clients send no data but their request.
+            Wayfarer::Data(packet) => mangling == AccEcnMangling::Strip && packet.strip_option(),
+            Wayfarer::Answer(letter) => letter.mangle_accecn(mangling),
+        }
+    }
+
+    /// Every packet has the default DSCP here.
+    fn wash_dscp(&mut self) -> bool {
+        false
+    }
+}
+
+impl Letter {
+    /// The server reads the codepoint of a SYN alone.
+    fn become_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+        if let Message::Syn(syn) = &mut self.message {
+            syn.ecn = ecn;
+        }
     }
 
     fn mangle_accecn(&mut self, mangling: AccEcnMangling) -> bool {

@@ -176,6 +176,53 @@ fn an_upload_alone_is_a_download_in_the_mirror() {
     assert_eq!(down.hops[0].utilization, Some(up.link.utilization));
 }
 
+/// So it is on imperfect stretches: those of its data and those of its acknowledgements, with their chances.
+#[test]
+fn imperfect_stretches_of_an_upload_are_those_of_a_download_in_the_mirror() {
+    let with = |link: &str, uplink: &str, [data, answers]: [&str; 2]| {
+        summary_of(&scenario(&format!(
+            "duration = \"20s\"\nhost_jitter = false\n\
+             link = {{ rate = \"{link}\", buffer = \"50p\" }}\naqm = \"fifo\"\n\
+             uplink = {{ rate = \"{uplink}\", buffer = \"50p\", aqm = \"fifo\" }}\n\
+             [[group]]\nname = \"A\"\ndirection = \"{data}\"\ncc = \"prague\"\nrtt = \"20ms\"\n\
+             [[path]]\nname = \"D\"\ndirection = \"{data}\"\nplace = \"before\"\nloss = 0.002\n\
+             ecn = \"ect1-to-ect0\"\ncorrupt = 0.001\n\
+             [[path]]\nname = \"A\"\ndirection = \"{answers}\"\nplace = \"before\"\nloss = 0.01\n\
+             jitter = \"2ms\"\naccecn = \"strip\"\nduplicate = 0.01\ncorrupt = 0.01\n"
+        )))
+    };
+    let down = with("20mbit", "50mbit", ["down", "up"]);
+    let up = with("50mbit", "20mbit", ["up", "down"]);
+    let (down_a, up_a) = (group(&down, "A"), group(&up, "A"));
+    assert_eq!(down_a.packets, up_a.packets);
+    assert_eq!(down_a.delay_ms, up_a.delay_ms);
+    assert_eq!(Some(down.link.utilization), up.hops[0].utilization);
+    assert_eq!(down.hops[0].utilization, Some(up.link.utilization));
+    assert_eq!(down.paths, up.paths);
+    let [data, answers] = &*up.paths else { panic!("{:?}", up.paths) };
+    assert!(data.lost > 20 && data.mangled > 10_000 && data.corrupted > 10, "{data:?}");
+    assert!(answers.lost > 50 && answers.mangled > 5_000 && answers.corrupted > 50, "{answers:?}");
+}
+
+/// Behind the link, answers to an upload pass the stretches of a download's data.
+#[test]
+fn answers_to_an_upload_pass_the_stretches_behind_the_link() {
+    let found = summary_of(&scenario(
+        "duration = \"10s\"\nwarmup = \"0s\"\nlink.rate = \"50mbit\"\n\
+         uplink = { rate = \"20mbit\", aqm = \"fifo\" }\n\
+         [[group]]\nname = \"A\"\ndirection = \"up\"\ncc = \"reno\"\nrtt = \"20ms\"\n\
+         [[udp]]\nname = \"call\"\ndirection = \"up\"\nrate = \"1mbit\"\n\
+         [[path]]\nname = \"near\"\nloss = 0.05\n",
+    ));
+    let (near, a) = (&found.paths[0], group(&found, "A"));
+    // An acknowledgement for two segments, and none of a datagram.
+    assert!(near.packets > a.packets / 2 && near.packets < a.packets, "{near:?} of {}", a.packets);
+    let share = near.lost as f64 / near.packets as f64;
+    assert!((0.04..0.06).contains(&share), "{share}");
+    // Cumulative acknowledgements make up for it.
+    assert!(found.hops[0].utilization.unwrap() > 0.95, "{:?}", found.hops[0].utilization);
+}
+
 /// Datagrams up, through the queue and no further.
 #[test]
 fn datagrams_go_up() {

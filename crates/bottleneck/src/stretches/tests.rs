@@ -32,6 +32,9 @@ impl Traveller for Probe {
     fn mangle_accecn(&mut self, _: AccEcnMangling) -> bool {
         std::mem::take(&mut self.feedback)
     }
+    fn wash_dscp(&mut self) -> bool {
+        false
+    }
 }
 
 /// All events, and room for a number of copies.

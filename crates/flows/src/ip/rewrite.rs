@@ -30,6 +30,25 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> IpPacket<T> {
         set_ecn(self.bytes.as_mut(), self.facts.version, Ecn::Ce);
     }
 
+    /// Sets the DSCP to 0, the default. Returns whether it was another.
+    pub fn wash_dscp(&mut self) -> bool {
+        let bytes = self.bytes.as_mut();
+        let word = number16(bytes, ipv4::FIRST_WORD);
+        match self.facts.version {
+            Version::V4 => {
+                let washed = word & !0x00fc;
+                replace(bytes, ipv4::FIRST_WORD, washed, ipv4::CHECKSUM);
+                washed != word
+            }
+            // Six bits behind the version (RFC 8200 §3); no checksum has them.
+            Version::V6 => {
+                let washed = word & !0x0fc0;
+                bytes[ipv4::FIRST_WORD].copy_from_slice(&washed.to_be_bytes());
+                washed != word
+            }
+        }
+    }
+
     /// Inverts a bit of the payload, or of the sequence numbers where TCP has no payload, or of the checksum where
     /// UDP has none: lengths stay right, and so does every result of the check. `draw` chooses it: 0 the first bit,
     /// and 2³² would be the one behind the last. Nothing is changed where there is no such bit.

@@ -31,12 +31,16 @@ const ACCECN: [(&str, AccEcnMangling); 3] = [
     ("clear-ace", AccEcnMangling::ClearAce),
 ];
 
+/// Whether it washes the DSCP.
+const DSCP: [(&str, bool); 2] = [("pass", false), ("wash", true)];
+
 /// The longest mean of a jitter, its longest deviation, and the longest that a packet is held back. A
 /// second is more than any path on Earth takes.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// The keys of which a path sets at least one.
-const IMPERFECT: [&str; 7] = ["loss", "jitter", "reorder", "duplicate", "corrupt", "ecn", "accecn"];
+const IMPERFECT: [&str; 8] =
+    ["loss", "jitter", "reorder", "duplicate", "corrupt", "ecn", "accecn", "dscp"];
 
 /// A path whose sources are names still.
 #[derive(Clone, Debug)]
@@ -70,7 +74,7 @@ pub(crate) const PATH: &[Field<PathDraft>] = &[
     },
     Field {
         name: "direction",
-        doc: "down, from servers to clients, or up",
+        doc: "down, with the link, or up, against it",
         required: false,
         read: |draft, node| word(node, &DIRECTIONS).map(|to| draft.path.direction = to),
         write: |draft| written(&DIRECTIONS, draft.path.direction),
@@ -137,6 +141,13 @@ pub(crate) const PATH: &[Field<PathDraft>] = &[
         required: false,
         read: |draft, node| word(node, &ACCECN).map(|accecn| draft.path.accecn = accecn),
         write: |draft| written(&ACCECN, draft.path.accecn),
+    },
+    Field {
+        name: "dscp",
+        doc: "a router that changes the DSCP of real programs; wash makes it 0",
+        required: false,
+        read: |draft, node| word(node, &DSCP).map(|wash| draft.path.wash_dscp = wash),
+        write: |draft| written(&DSCP, draft.path.wash_dscp),
     },
 ];
 
@@ -320,34 +331,11 @@ pub(super) fn paths(
             let help = format!("add {} or {last}", most.join(", "));
             gathered.add(&node.place, "`path`: nothing is imperfect", Some(help));
         }
-        let all = match path.direction {
-            Direction::Down => groups.len() + udp.len(),
-            Direction::Up => groups.len(),
-        };
-        let are_named = sources.is_some();
-        let mut sources = places(table, "path", sources, known, all, gathered);
-        let sends_up = |source: &usize| match source.checked_sub(groups.len()) {
-            None => groups[*source].0.direction == Direction::Up,
-            Some(place) => udp[place].0.direction == Direction::Up,
-        };
-        if !are_named && !sources.is_empty() {
-            sources.retain(|source| !sends_up(source));
-            if sources.is_empty() {
-                let message = "`path`: every source sends up, expected one that sends down";
-                gathered.add(&node.place, message, None);
-            }
-        }
+        let named = sources.is_some();
+        let all = groups.len() + udp.len();
+        let sources = places(table, "path", sources, known, all, gathered);
         let place = table.get("groups").map_or(&node.place, |node| &node.place);
-        if let Some(source) = sources.iter().find(|source| sends_up(source)) {
-            let name = match source.checked_sub(groups.len()) {
-                None => &groups[*source].0.name,
-                Some(place) => &udp[place].0.name,
-            };
-            let message =
-                format!("`path.groups`: `{name}` sends up, expected sources that send down");
-            gathered.add(place, message, None);
-        }
-        up(&path, &sources, are_named, udp, groups.len(), place, gathered);
+        let sources = of_direction(&path, sources, named, groups.len(), udp, place, gathered);
         if gathered.count() == before {
             paths.push(Path { sources, ..path });
         }
@@ -355,26 +343,39 @@ pub(super) fn paths(
     paths
 }
 
-/// Whether the sources of a path up send up.
-fn up(
+/// The sources with packets in the direction of a path: of a connection each direction has some, of a UDP source one. Of
+/// sources that are `named` each must have some.
+fn of_direction(
     path: &Path,
-    sources: &[usize],
-    are_named: bool,
-    udp: &[(Udp, &Table)],
+    mut sources: Vec<usize>,
+    named: bool,
     groups: usize,
+    udp: &[(Udp, &Table)],
     place: &Place,
     gathered: &mut Gathered,
-) {
-    if path.direction == Direction::Down {
-        return;
+) -> Vec<usize> {
+    let of = |source: usize| source.checked_sub(groups).map(|udp_source| &udp[udp_source].0);
+    let is_other = |source: usize| of(source).is_some_and(|udp| udp.direction != path.direction);
+    let [there, other] = match path.direction {
+        Direction::Down => ["down", "up"],
+        Direction::Up => ["up", "down"],
+    };
+    let help = || Some(format!("direction = \"{other}\", or name others"));
+    if named {
+        if let Some(udp) = sources.iter().find(|it| is_other(**it)).and_then(|it| of(*it)) {
+            let message =
+                format!("`path.groups`: the UDP source `{}` sends {other} only", udp.name);
+            gathered.add(place, message, help());
+        }
+        return sources;
     }
-    let help = || Some("direction = \"down\", or name groups".to_owned());
-    if let Some(source) = sources.iter().find(|source| **source >= groups) {
-        let name = &udp[source - groups].0.name;
-        let message = format!("`path.groups`: the UDP source `{name}` sends down only");
-        gathered.add(place, message, help());
-    } else if sources.is_empty() && !are_named && !udp.is_empty() {
-        let message = "`path.direction`: found \"up\", but UDP sources alone send down only";
+    let any = !sources.is_empty();
+    sources.retain(|source| !is_other(*source));
+    if any && sources.is_empty() {
+        let message = format!(
+            "`path.direction`: found \"{there}\", but every source is UDP that sends {other}"
+        );
         gathered.add(place, message, help());
     }
+    sources
 }

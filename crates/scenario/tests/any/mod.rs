@@ -184,7 +184,8 @@ impl Dice {
         }
         let ecn = self.pick(&["pass", "bleach", "ect1-to-ect0", "ce-to-ect1", "ect-to-ce"]);
         let accecn = self.pick(&["pass", "strip", "clear-ace"]);
-        text + &format!("ecn = \"{ecn}\"\naccecn = \"{accecn}\"\n")
+        let dscp = self.pick(&["pass", "wash"]);
+        text + &format!("ecn = \"{ecn}\"\naccecn = \"{accecn}\"\ndscp = \"{dscp}\"\n")
     }
 
     /// A radio of a link, as keys of its table.

@@ -8,12 +8,12 @@ use l4s_observe::{HopEvent, Observer};
 use l4s_units::Time;
 
 use super::{Engine, ForwardOfHop};
-use crate::imperfect::{Climber, ForwardOfPath};
+use crate::imperfect::{ForwardOfPath, Letter, Wayfarer};
 use crate::packet::{Message, Owner, Packet};
 use crate::schedule::Event;
 
 impl<O: Observer<Packet>> Engine<O> {
-    /// A packet that is so far along its path comes to the next queue there, or to its client.
+    /// A packet that is so far along its path comes to the next queue there, or to the end of the queues.
     pub(super) fn pass_on(&mut self, mut packet: Packet, along: usize, now: Time) {
         packet.arrive();
         match self.hops.next(along, packet.flow, packet.group) {
@@ -29,15 +29,22 @@ impl<O: Observer<Packet>> Engine<O> {
         }
     }
 
-    /// A packet comes to the end of its way. A mark on a client's message has no effect: acknowledgements are
+    /// A packet has every queue behind it. A mark on a client's message has no effect: acknowledgements are
     /// not feedback on acknowledgements.
     fn end(&mut self, packet: Packet, now: Time) {
-        match packet.kept_at() {
+        let direction = self.hops.direction(packet.group);
+        let (way, packet) = match packet.kept_at() {
+            None => (direction, Wayfarer::Data(packet)),
             Some(place) => {
-                let message = self.mail.take(place);
-                self.send_on_line(packet.owner(), message, now);
+                let (owner, message) = (packet.owner(), self.mail.take(place));
+                let Packet { ecn, corrupt, .. } = packet;
+                let letter = Letter { owner, message, ecn, corrupt };
+                (direction.reverse(), Wayfarer::Answer(letter))
             }
-            None => self.reach_client(packet, now),
+        };
+        match Where::last(way) {
+            Some(at) if !self.imperfect.is_perfect(at) => self.enter(at, packet, now),
+            _ => self.hand_over(packet, now),
         }
     }
 
@@ -80,57 +87,65 @@ impl<O: Observer<Packet>> Engine<O> {
 
     /// A packet leaves its server, on a way with more than the bottleneck.
     pub(super) fn set_out(&mut self, packet: Packet, now: Time) {
-        if self.imperfect.is_perfect(Where::Before) {
-            return self.pass_on(packet, self.hops.start(packet.group), now);
-        }
-        self.imperfect.before.enter(packet, now, &mut ForwardOfPath(&mut self.observer));
-        self.come_out(Where::Before, now);
+        let way = self.hops.direction(packet.group);
+        self.leave(Where::first(way), Wayfarer::Data(packet), now);
     }
 
-    /// A packet has every queue behind it.
-    fn reach_client(&mut self, packet: Packet, now: Time) {
-        if self.imperfect.is_perfect(Where::Behind) {
-            return self.hand_over(&packet, now);
-        }
-        self.imperfect.behind.enter(packet, now, &mut ForwardOfPath(&mut self.observer));
-        self.come_out(Where::Behind, now);
-    }
-
-    /// A packet is at its host, which drops it if its checksum is wrong.
-    fn hand_over(&mut self, packet: &Packet, now: Time) {
-        if !packet.is_udp() && !packet.corrupt {
-            self.deliver(packet, now);
+    /// A packet leaves the host that sent it.
+    fn leave(&mut self, at: Where, packet: Wayfarer, now: Time) {
+        if self.imperfect.is_perfect(at) {
+            self.come_to_queues(packet, now);
+        } else {
+            self.enter(at, packet, now);
         }
     }
 
-    /// Packets that have come to the end of a way go on.
+    /// A packet comes to an imperfect place.
+    fn enter(&mut self, at: Where, packet: Wayfarer, now: Time) {
+        self.imperfect.enter(at, packet, now, &mut ForwardOfPath(&mut self.observer));
+        self.come_out(at, now);
+    }
+
+    /// Packets that have come to the end of a place go on.
     pub(super) fn come_out(&mut self, at: Where, now: Time) {
-        match at {
-            Where::Before => {
-                while let Some(packet) =
-                    self.imperfect.before.out(now, &mut ForwardOfPath(&mut self.observer))
-                {
-                    self.pass_on(packet, self.hops.start(packet.group), now);
-                }
-            }
-            Where::Behind => {
-                while let Some(packet) =
-                    self.imperfect.behind.out(now, &mut ForwardOfPath(&mut self.observer))
-                {
-                    self.hand_over(&packet, now);
-                }
-            }
-            Where::Up => {
-                while let Some(packet) =
-                    self.imperfect.top(now, &mut ForwardOfPath(&mut self.observer))
-                {
-                    if !packet.corrupt {
-                        self.start_back(packet.owner, packet.message, now);
-                    }
-                }
+        while let Some(packet) = self.imperfect.out(at, now, &mut ForwardOfPath(&mut self.observer))
+        {
+            match at {
+                Where::Before | Where::Up => self.come_to_queues(packet, now),
+                Where::Behind => self.hand_over(packet, now),
             }
         }
         self.schedule.update(Event::Stretch(at as usize), self.imperfect.next(at));
+    }
+
+    /// A packet has the imperfect stretches before every queue behind it.
+    fn come_to_queues(&mut self, packet: Wayfarer, now: Time) {
+        match packet {
+            Wayfarer::Data(packet) => self.pass_on(packet, self.hops.start(packet.group), now),
+            Wayfarer::Answer(letter) => match self.hops.start_back(letter.owner.group) {
+                None => self.hand_over(packet, now),
+                Some(start) => {
+                    let Letter { owner, message, ecn, corrupt } = letter;
+                    let length = message.ip_length();
+                    let mut packet = Packet::message(owner, self.mail.put(message), length, ecn);
+                    packet.corrupt = corrupt;
+                    self.pass_on(packet, start, now);
+                }
+            },
+        }
+    }
+
+    /// A packet is at its host, which drops it if its checksum is wrong, or at the line to that.
+    fn hand_over(&mut self, packet: Wayfarer, now: Time) {
+        match packet {
+            Wayfarer::Data(packet) if !packet.is_udp() && !packet.corrupt => {
+                self.deliver(&packet, now);
+            }
+            Wayfarer::Answer(Letter { owner, message, corrupt: false, .. }) => {
+                self.send_on_line(owner, message, now);
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn send_back(&mut self, from: Owner, message: Message, now: Time) {
@@ -149,25 +164,12 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline(never)]
     pub(super) fn send_answers(&mut self, now: Time) {
         while let Some((owner, message)) = self.answers.pop_front() {
-            if self.imperfect.is_perfect(Where::Up) {
-                self.start_back(owner, message, now);
-            } else {
-                let packet = Climber { owner, message, corrupt: false };
-                self.imperfect.climb(packet, now, &mut ForwardOfPath(&mut self.observer));
-                self.come_out(Where::Up, now);
-            }
+            let Some(flow) = self.connections.of(owner.slot, owner.flow) else { continue };
+            let ecn = flow.server.ecn_of(&message);
+            let letter = Letter { owner, message, ecn, corrupt: false };
+            let way = self.hops.direction(owner.group).reverse();
+            self.leave(Where::first(way), Wayfarer::Answer(letter), now);
         }
-    }
-
-    /// A message comes to the first queue on its way back, or to the line to its server.
-    fn start_back(&mut self, from: Owner, message: Message, now: Time) {
-        let Some(start) = self.hops.start_back(from.group) else {
-            return self.send_on_line(from, message, now);
-        };
-        let Some(flow) = self.connections.of(from.slot, from.flow) else { return };
-        let (ecn, length) = (flow.server.ecn_of(&message), message.ip_length());
-        let packet = Packet::message(from, self.mail.put(message), length, ecn);
-        self.pass_on(packet, start, now);
     }
 
     /// A message sets out on its return line.
