@@ -474,6 +474,7 @@ impl Asked<'_> {
             for setting in settings() {
                 setting.apply(&mut root, gathered);
             }
+            schema::add_other_halves(&mut root);
             if let Some(described) =
                 schema::scenario(&root, self.default_name, &self.readers, gathered)
             {

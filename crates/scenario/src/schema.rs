@@ -30,7 +30,7 @@ pub(crate) use path::{PATH, PathDraft, jitter_item, loss_item};
 pub(crate) use program::{PROGRAM, ProgramDraft};
 pub(crate) use radio::{CELL, RADIOS, WIFI};
 pub(crate) use udp::UDP;
-pub(crate) use uplink::{uplink_draft, uplink_fields};
+pub(crate) use uplink::{add_other_halves, uplink_draft, uplink_fields};
 pub(crate) use web::{WEB, WebDraft};
 
 use crate::catalog;

@@ -302,14 +302,21 @@ refuses_more! {
         "s.toml:13:8: `web.stop`: 5s is not after the start at 6s";
     an_upload_without_an_uplink:
         "[[group]]\nname = \"U\"\ndirection = \"up\"\ncc = \"reno\"\nrtt = \"1ms\"",
-        "s.toml:11:13: `group.direction`: found \"up\", but there is no `[uplink]`; add\n  [uplink]\n  \
+        "s.toml:11:13: `group.direction`: nothing sends up where there is no `[uplink]`; add\n  [uplink]\n  \
          rate = \"10mbit\"";
     an_unknown_direction: "[[udp]]\nname = \"U\"\ndirection = \"upp\"\nrate = \"1mbit\"",
-        "s.toml:11:13: `udp.direction`: found \"upp\", expected one of \"down\", \"up\"; did you mean \"up\"?";
-    both_directions_in_one:
-        "[uplink]\nrate = \"1mbit\"\n[[group]]\nname = \"U\"\ndirection = \"both\"\ncc = \"reno\"\nrtt = \"1ms\"",
-        "s.toml:13:13: `group.direction`: found \"both\", expected one of \"down\", \"up\"; write it twice, with \
-         another name and `direction = \"up\"`";
+        "s.toml:11:13: `udp.direction`: found \"upp\", expected one of \"down\", \"up\", \"both\"; did you mean \"up\"?";
+    both_directions_without_an_uplink: "[[udp]]\nname = \"U\"\ndirection = \"both\"\nrate = \"1mbit\"",
+        "s.toml:11:13: `udp.direction`: nothing sends up where there is no `[uplink]`; add\n  [uplink]\n  \
+         rate = \"10mbit\"";
+    the_name_of_another_half:
+        "[uplink]\nrate = \"1mbit\"\n[[group]]\nname = \"U up\"\ncc = \"reno\"\nrtt = \"1ms\"\n\
+         [[udp]]\nname = \"U\"\ndirection = \"both\"\nrate = \"1mbit\"",
+        "s.toml:16:8: two groups or UDP sources are called `U up`; give each its own name";
+    a_fault_in_both_directions:
+        "[uplink]\nrate = \"1mbit\"\n[[group]]\nname = \"U\"\ndirection = \"both\"\ncc = \"reni\"\nrtt = \"1ms\"",
+        "s.toml:14:6: `group.cc`: found \"reni\", expected one of `reno`, `cubic`, `dctcp` or `prague`; did \
+         you mean \"reno\"?";
     an_uplink_without_a_rate: "[uplink]\nbuffer = \"10p\"",
         "s.toml:9:1: `uplink.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
          such as \"40mbit\"; or `trace`, or a table `wifi` or `cell`";

@@ -41,6 +41,40 @@ fn set_of(plan: &Plan) -> Vec<String> {
     plan.points.iter().map(|point| pairs(&point.set)).collect()
 }
 
+/// Groups and UDP sources in both directions are two of each, and one setting is for both.
+#[test]
+fn both_directions_are_two_sources() {
+    let more = "[uplink]\nrate = \"5mbit\"\n[[at]]\ntime = \"5s\"\ngroup.\"*\".rtt = \"50ms\"\n\
+                [[at]]\ntime = \"6s\"\ngroup.\"A up\".rtt = \"20ms\"\n\
+                [sweep]\n\"group.A.cc\" = [\"prague\", \"cubic\"]\n\
+                [[path]]\nname = \"far\"\nloss = 0.1\ngroups = [\"A up\", \"U\"]\n";
+    let set = ["group.A.direction=both", "udp.U.direction=both", "group.A.flows=7"];
+    let plan = plan(more, &set);
+    for (point, cc) in plan.points.iter().zip(["prague", "cubic"]) {
+        let scenario = &point.scenario;
+        let names: Vec<_> = scenario.source_names().collect();
+        assert_eq!(names, ["A", "B", "A up", "U", "U up"]);
+        let up = [0, 1, 2, 3, 4].map(|source| scenario.direction_of(source) == Direction::Up);
+        assert_eq!(up, [false, false, true, false, true]);
+        let [a, _, a_up] = &scenario.groups[..] else { panic!("three groups") };
+        assert_eq!((a.cc.kind(), a_up.cc.kind()), (cc, cc));
+        assert_eq!((a.starts.len(), a_up.starts.len()), (7, 7));
+        assert_eq!(scenario.udp[0].rate, scenario.udp[1].rate);
+        // Each has its name from there on.
+        assert_eq!(scenario.paths[0].sources, [2, 3]);
+        let rtts: Vec<Vec<usize>> = scenario
+            .changes
+            .iter()
+            .map(|at| at.rtts.iter().map(|(group, _)| *group).collect())
+            .collect();
+        assert_eq!(rtts, [vec![0, 1, 2], vec![2]]);
+        // The record of the run has them as two.
+        let again = Plan::parse("again", &show(point, None), &[]).unwrap();
+        assert_eq!(again.points[0].scenario, *scenario);
+    }
+    assert_eq!(plan.points.len(), 2);
+}
+
 #[test]
 fn what_is_not_written_has_its_default() {
     let scenario = &plan("", &[]).points[0].scenario;

@@ -78,7 +78,7 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
     },
     Field {
         name: "direction",
-        doc: "down, or up through the `[uplink]`: its servers are where clients are otherwise",
+        doc: "down, up through the `[uplink]` (its servers are where clients are otherwise), or both: then `A up` is a second group",
         required: false,
         read: |group, node| direction(node).map(|direction| group.direction = direction),
         write: |group| direction_item(group.direction),

@@ -19,7 +19,7 @@ pub(crate) const UDP: &[Field<Udp>] = &[
     },
     Field {
         name: "direction",
-        doc: "down, or up through the `[uplink]`",
+        doc: "down, up through the `[uplink]`, or both: then `A up` is a second source",
         required: false,
         read: |udp, node| direction(node).map(|direction| udp.direction = direction),
         write: |udp| direction_item(udp.direction),

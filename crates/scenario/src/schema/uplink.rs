@@ -8,21 +8,50 @@ use super::radio::RADIOS;
 use crate::fault::Gathered;
 use crate::field::{Field, Refusal, word, written};
 use crate::files::Readers;
-use crate::tree::{Item, Node, Table};
+use crate::tree::{Entry, Item, Node, Table, text};
 
 /// The words for directions.
 pub(super) const DIRECTIONS: [(&str, Direction); 2] =
     [("down", Direction::Down), ("up", Direction::Up)];
 
-/// Reads the way of a source's data. Both ways are two sources: each has a row in the results.
+/// For both directions.
+const BOTH: &str = "both";
+
+/// The same for the data of a source. [`add_other_halves`] has made the half that sends up.
+const DIRECTIONS_OF_DATA: [(&str, Direction); 3] =
+    [DIRECTIONS[0], DIRECTIONS[1], (BOTH, Direction::Down)];
+
+/// Reads the way of a source's data.
 pub(super) fn direction(node: &Node) -> Result<Direction, Refusal> {
-    word(node, &DIRECTIONS).map_err(|refusal| match node.text() {
-        Some("both") => {
-            let help = "write it twice, with another name and `direction = \"up\"`".to_owned();
-            Refusal { help: Some(help), ..refusal }
+    word(node, &DIRECTIONS_OF_DATA)
+}
+
+/// A source in both directions is two, each with rows of its own in the results: for each `A` this adds `A up`,
+/// behind all others.
+pub(crate) fn add_other_halves(root: &mut Table) {
+    let lists = root.entries.iter_mut().filter(|entry| ["group", "udp"].contains(&&*entry.key));
+    for entry in lists {
+        if let Item::List(nodes) = &mut entry.value.item {
+            let halves: Vec<Node> = nodes.iter().filter_map(other_half).collect();
+            nodes.extend(halves);
         }
-        _ => refusal,
-    })
+    }
+}
+
+/// The half that sends up, of a source in both directions.
+fn other_half(node: &Node) -> Option<Node> {
+    node.table()?.get("direction").filter(|direction| direction.text() == Some(BOTH))?;
+    let mut half = node.clone();
+    if let Item::Table(table) = &mut half.item {
+        for Entry { key, value, .. } in &mut table.entries {
+            match (&**key, &mut value.item) {
+                ("name", Item::Text(name)) => name.push_str(" up"),
+                ("direction", direction) => *direction = text("up"),
+                _ => {}
+            }
+        }
+    }
+    Some(half)
 }
 
 /// The way of a source's data, as [`direction`] reads it.
@@ -82,7 +111,7 @@ pub(super) fn uplink(
         for (list, direction, table) in groups.chain(udp) {
             if let Some(node) = table.get("direction").filter(|_| direction == Direction::Up) {
                 let message =
-                    format!("`{list}.direction`: found \"up\", but there is no `[uplink]`");
+                    format!("`{list}.direction`: nothing sends up where there is no `[uplink]`");
                 let help = "add\n  [uplink]\n  rate = \"10mbit\"".to_owned();
                 gathered.add(&node.place, message, Some(help));
             }
