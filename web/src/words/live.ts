@@ -75,7 +75,7 @@ export const CONTROLS = {
   ecn: "ECN",
   codepoint: (word: string): string => (word === "ce" ? "CE" : codepoint(word)),
   path: (name: string): string => `Path ${name}`,
-  aboutPath: (up: boolean): string => `A stretch of the way ${up ? "up" : "down"} that is not perfect.`,
+  aboutPath: (up: boolean): string => `A stretch of the way ${up ? "up" : "down"} that may lose and delay packets.`,
   loss: "Loss",
   jitter: "Jitter",
   none: "none",
