@@ -259,7 +259,7 @@ test("the uplink is drawn and told, and its rate and discipline are set while it
   expect(await violations(page)).toEqual([]);
   for (const width of [320, 390]) {
     await page.setViewportSize({ width, height: 800 });
-    expect(await overhang(page)).toBeLessThanOrEqual(0);
+    await expect.poll(() => overhang(page)).toBeLessThanOrEqual(0);
     expect(await small(page)).toEqual([]);
   }
   expect(said).toEqual([]);
@@ -282,7 +282,7 @@ test("a link that follows a trace has its capacity in the chart, and no control 
   await discipline(page, "PIE").click();
   await expect(tile(page, /^Queueing delay/)).toHaveText(/[µm]s$/);
   await page.setViewportSize({ width: 320, height: 640 });
-  expect(await overhang(page)).toBeLessThanOrEqual(0);
+  await expect.poll(() => overhang(page)).toBeLessThanOrEqual(0);
   expect(said).toEqual([]);
 });
 
@@ -360,7 +360,7 @@ test("two viewers have a session each", async ({ page, browser }) => {
 test("at 320 pixels nothing hangs over the edge, and every target has 24 pixels", async ({ page }) => {
   await page.setViewportSize({ width: 320, height: 640 });
   await open(page, server.url);
-  expect(await overhang(page)).toBeLessThanOrEqual(0);
+  await expect.poll(() => overhang(page)).toBeLessThanOrEqual(0);
   expect(await small(page)).toEqual([]);
   expect(await violations(page)).toEqual([]);
 });
@@ -368,12 +368,12 @@ test("at 320 pixels nothing hangs over the edge, and every target has 24 pixels"
 test("nothing hangs over the edge of a phone", async ({ page }) => {
   await page.setViewportSize({ width: 360, height: 740 });
   await open(page, server.url);
-  expect(await overhang(page)).toBeLessThanOrEqual(0);
+  await expect.poll(() => overhang(page)).toBeLessThanOrEqual(0);
   await page.locator("summary").first().click();
   await panel(page, "Client A").getByLabel("Application, 4 Mb/s").check();
   await page.getByLabel("side by side with").selectOption("pie");
   await expect(tile(page, /^Queueing delay/, 1)).toHaveText(/[µm]s$/);
-  expect(await overhang(page)).toBeLessThanOrEqual(0);
+  await expect.poll(() => overhang(page)).toBeLessThanOrEqual(0);
 });
 
 for (const colorScheme of ["light", "dark"] as const) {
