@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 
 import pytest
@@ -126,9 +127,23 @@ def test_a_name_and_tables_at_once_are_refused() -> None:
 RATES = st.integers(1, 10_000_000).map(lambda k: f"{k}kbit")
 TIMES = st.integers(1, 2_000_000).map(lambda us: f"{us}us")
 NAMES = st.text("ABCDEFGHabcdefgh_-019", min_size=1, max_size=8)
-AQMS = st.sampled_from(["dualpi2", "pi2", "pie", "codel", "fq_codel", "cobalt", "red", "fifo"])
+
+
+def kinds(key: str, table: dict[str, object]) -> list[str]:
+    """The kinds that the error about an unknown one lists."""
+    with pytest.raises(l4s.ScenarioError) as refused:
+        l4s.Scenario(link={"rate": "1mbit"}, **table)
+    message = next(
+        fault["message"] for fault in refused.value.faults if f"`{key}`" in fault["message"]
+    )
+    found = re.findall(r"`([a-z0-9_-]+)`", message.split("expected one of")[1])
+    assert len(found) > 3, message
+    return found
+
+
+AQMS = st.sampled_from(kinds("aqm", {"aqm": "none-such"}))
 CONTROLS = st.one_of(
-    st.sampled_from(["reno", "cubic", "dctcp", "prague"]),
+    st.sampled_from(kinds("group.cc", {"group": [{"name": "A", "cc": "none-such"}]})),
     st.fixed_dictionaries({"kind": st.just("reno"), "abe": st.booleans()}),
     st.fixed_dictionaries(
         {"kind": st.just("prague"), "fallback": st.sampled_from(["off", "passive", "active"])}
