@@ -152,3 +152,125 @@ fn the_page_of_the_command_line_is_its_help() {
     add(&mut page, &[]);
     hold("cli.md", &page);
 }
+
+#[cfg(target_os = "linux")]
+const SUBSTRATES: [&str; 4] = ["sim", "kernel", "linux", "qdisc"];
+
+/// A feature, the head of a scenario with it, and the part behind the keys of group `A`.
+#[cfg(target_os = "linux")]
+const FEATURES: &[(&str, &str, &str)] = &[
+    ("`link.aggregation`", "link = { rate = \"9mbit\", aggregation = \"2ms\" }", ""),
+    ("`link.trace`", "link.trace = \"lte-1\"", ""),
+    ("`link.wifi`, `link.cell`", "link.wifi.stations = 1", ""),
+    ("`[uplink]`", "link.rate = \"9mbit\"\nuplink.rate = \"5mbit\"", ""),
+    ("`uplink.trace`", "link.rate = \"9mbit\"\nuplink.trace = \"lte-1\"", ""),
+    (
+        "`uplink.ack_filter`",
+        "link.rate = \"9mbit\"\nuplink = { rate = \"5mbit\", ack_filter = \"on\", aqm = \"fifo\" }",
+        "",
+    ),
+    ("`[[hop]]`", "link.rate = \"9mbit\"", "[[hop]]\nname = \"h\"\nrate = \"5mbit\""),
+    ("`[[path]]`", "link.rate = \"9mbit\"", "[[path]]\nname = \"p\"\nloss = 0.1"),
+    ("`link.ack_loss`", "link = { rate = \"9mbit\", ack_loss = 0.1 }", ""),
+    ("`[[web]]`", "link.rate = \"9mbit\"", "[[web]]\ngroup = \"A\"\nrate = \"1/s\""),
+    ("`[[app]]`", "link.rate = \"9mbit\"", "[[app]]\ngroup = \"A\"\nrate = \"1mbit\""),
+    ("`[[udp]]`", "link.rate = \"9mbit\"", "[[udp]]\nname = \"U\"\nrate = \"1mbit\""),
+    (
+        "`[[program]]`",
+        "link.rate = \"9mbit\"",
+        "[[program]]\nname = \"p\"\ngroup = \"A\"\nclient = \"true\"",
+    ),
+    (
+        "`[[at]]`",
+        "link.rate = \"9mbit\"",
+        "[[at]]\ntime = \"1s\"\nlink.rate = \"5mbit\"\naqm = \"pie\"\ngroup.A.rtt = \"50ms\"",
+    ),
+    ("`peer`", "link.rate = \"9mbit\"", "peer = \"rfc3168\""),
+    ("`kernel.gso`", "link.rate = \"9mbit\"\nkernel.gso = true", ""),
+    (
+        "`kernel.qdisc = \"bpf\"`",
+        "link.rate = \"9mbit\"\nkernel.qdisc = \"bpf\"\naqm = { kind = \"dualpi2\", profile = \"best\" }",
+        "",
+    ),
+];
+
+/// The answer of each substrate to a scenario: its words where it refuses it, or whether it replaces settings.
+#[cfg(target_os = "linux")]
+fn answers(head: &str, more: &str) -> Vec<Result<bool, String>> {
+    let aqm = if head.contains("\naqm = ") { "" } else { "aqm = \"fifo\"\n" };
+    let group = "[[group]]\nname = \"A\"\ncc = \"prague\"\nrtt = \"10ms\"";
+    let text = format!("{aqm}{head}\n{group}\n{more}\n");
+    let plan = l4s_scenario::Plan::parse("s.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let answer = |name: &&str| {
+        let engine = l4s_substrate::Engine::named(name).unwrap();
+        let notes = engine.on::<()>().check(&plan.points[0].scenario);
+        let words = notes.map_err(|why| why.to_string())?;
+        Ok(!words.is_empty())
+    };
+    SUBSTRATES.iter().map(answer).collect()
+}
+
+#[cfg(target_os = "linux")]
+fn row<T>(name: &str, cells: impl IntoIterator<Item = T>) -> String
+where
+    T: AsRef<str>,
+{
+    let cells: String = cells.into_iter().map(|cell| format!(" {} |", cell.as_ref())).collect();
+    format!("| {name} |{cells}\n")
+}
+
+/// Asks every substrate about every feature and discipline.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_page_of_substrates_has_what_each_refuses() {
+    let head = row("", SUBSTRATES.map(|name| format!("`--on {name}`")));
+    let head = format!("{head}|---|{}\n", "---|".repeat(SUBSTRATES.len()));
+    let mut page = format!(
+        "{MADE}# Features of each substrate\n\n[Where a scenario can run](../explanation/substrates.md) describes the four \
+        substrates. This page has the features that each accepts, by its own\nanswers. A scenario that it refuses is an error before anything \
+        runs, with exit code 2. A machine may lack more, which `l4s doctor`\nlists.\n\n## Parts of a scenario\n\n{head}"
+    );
+    let mut reasons: Vec<String> = Vec::new();
+    for (feature, head, more) in FEATURES {
+        let cells = SUBSTRATES.iter().zip(answers(head, more)).map(|(name, answer)| match answer {
+            Ok(_) => "yes".to_owned(),
+            Err(words) => {
+                let reason = words.replacen(&format!("--on {name}: "), "", 1);
+                let known = reasons.iter().position(|known| *known == reason);
+                let number = known.unwrap_or_else(|| {
+                    reasons.push(reason);
+                    reasons.len() - 1
+                });
+                format!("no ({})", number + 1)
+            }
+        });
+        page += &row(feature, cells);
+    }
+    page += "\nTheir answers:\n\n";
+    for (number, reason) in reasons.iter().enumerate() {
+        let _ = writeln!(page, "{}. {}", number + 1, sentence(reason));
+    }
+    let _ = write!(
+        page,
+        "\n## Queue disciplines\n\nThe profiles that each accepts. With a star it replaces some settings, and a note says which.\n\n{head}"
+    );
+    for Described { kind, profiles, .. } in disciplines() {
+        let mut accepted = vec![Vec::new(); SUBSTRATES.len()];
+        for profile in &profiles {
+            let name = profile.name;
+            let head = format!(
+                "link.rate = \"9mbit\"\naqm = {{ kind = \"{kind}\", profile = \"{name}\" }}"
+            );
+            for (list, answer) in accepted.iter_mut().zip(answers(&head, "")) {
+                let star = if answer == Ok(true) { "\\*" } else { "" };
+                list.extend(answer.is_ok().then(|| format!("`{name}`{star}")));
+            }
+        }
+        let cells = accepted.iter().map(|names| match names.len() {
+            0 => "–".to_owned(),
+            _ => names.join(", "),
+        });
+        page += &row(&format!("`{kind}`"), cells);
+    }
+    hold("substrates.md", &page);
+}

@@ -177,7 +177,8 @@ impl LabPlan {
         }
         if scenario.link.ack_loss > 0.0 {
             return Err(OsError::Unsupported(
-                "only the simulator loses acknowledgements: expected `link.ack_loss = 0.0`"
+                "only the simulator loses acknowledgements at the link: expected `link.ack_loss = 0.0`; \
+                 a `[[path]]` with `direction = \"up\"` and `loss` does so on every substrate"
                     .to_owned(),
             ));
         }
