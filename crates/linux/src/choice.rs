@@ -19,7 +19,7 @@ pub(crate) fn differences(scenario: &Scenario, jiffy: Duration) -> Result<Vec<St
     }
     if let Some(uplink) = scenario.uplink.as_ref().filter(|uplink| !uplink.ack_filter.is_off()) {
         return Err(OsError::Unsupported(format!(
-            "`uplink.ack_filter`: no discipline of Linux that l4s sets filters acknowledgements: found \"{}\", \
+            "`uplink.ack_filter`: l4s sets no filter of acknowledgements in a discipline of Linux: found \"{}\", \
              expected \"off\"; `--on sim` and `--on kernel` have it",
             uplink.ack_filter.name()
         )));
