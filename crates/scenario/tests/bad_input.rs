@@ -397,8 +397,7 @@ refuses_more! {
     an_uplink_with_less_room_than_a_packet: "[uplink]\nrate = \"1mbit\"\nbuffer = \"1kb\"",
         "s.toml:11:10: `uplink.buffer`: found \"1kb\", expected room for a packet of 1514b";
     an_unknown_discipline_of_the_uplink: "[uplink]\nrate = \"1mbit\"\naqm = \"fifa\"",
-        "s.toml:11:7: `uplink.aqm`: found \"fifa\", expected one of `dualpi2`, `curvy-red`, `pi2`, \
-         `pie`, `codel`, `fq_codel`, `cobalt`, `red` or `fifo`; did you mean \"fifo\"?";
+        "s.toml:11:7: `uplink.aqm`: found \"fifa\", expected one of {kinds}; did you mean \"fifo\"?";
     a_path_down_of_datagrams_that_go_up:
         "[uplink]\nrate = \"1mbit\"\n[[udp]]\nname = \"U\"\ndirection = \"up\"\nrate = \"1mbit\"\n\
          [[path]]\nname = \"p\"\ngroups = [\"U\"]\nloss = 0.1",
