@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use l4s_bottleneck::{AppFlow, Download, Downloads, app_flows, host_jitter, longest_detour};
 use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
-use l4s_model::{Buffer, FlowId, Group, Peer, QdiscOf, Scenario, Udp};
+use l4s_model::{Buffer, FlowId, Group, Link, Peer, QdiscOf, Scenario, Udp};
 use l4s_os::OsError;
 use l4s_units::{Bytes, CStruct, Duration, Ecn, Time};
 use serde::{Deserialize, Serialize};
@@ -509,17 +509,24 @@ pub fn cable_of(pair: usize, end: End) -> String {
     }
 }
 
-/// The maximum of data on its way: in flight and in the buffer. The buffer keeps its size when the
-/// rate changes.
+/// The maximum of data on its way: in flight and in the buffer of the link. That keeps its size when the
+/// rate changes. A wait in a further link, of the data or of its acknowledgements, makes the round trip longer.
 fn on_the_way(scenario: &Scenario, rtt: Duration) -> Bytes {
-    let link = &scenario.link;
-    let flight = scenario.fastest().bytes_in(rtt + longest_detour(scenario)).get();
-    let buffer = match link.buffer {
-        Buffer::Packets(packets) => packets.saturating_mul(MTU.into()),
-        Buffer::Bytes(bytes) => bytes.get(),
-        Buffer::Time(time) => link.rate.bytes_in(time).get(),
-    };
-    Bytes::new(flight.saturating_add(buffer))
+    let hops = scenario.hops.iter().map(|hop| &hop.link);
+    let uplink = scenario.uplink.iter().map(|uplink| &uplink.link);
+    let waits = hops.chain(uplink).map(|link| link.rate.time_of(full(link)));
+    let longest = waits.fold(rtt + longest_detour(scenario), |sum, wait| sum + wait);
+    let flight = scenario.fastest().bytes_in(longest).get();
+    Bytes::new(flight.saturating_add(full(&scenario.link).get()))
+}
+
+/// The most that waits for a link.
+fn full(link: &Link) -> Bytes {
+    match link.buffer {
+        Buffer::Packets(packets) => Bytes::new(packets.saturating_mul(MTU.into())),
+        Buffer::Bytes(bytes) => bytes,
+        Buffer::Time(time) => link.rate.bytes_in(time),
+    }
 }
 
 /// The memory that a socket needs to keep that much on its way. The kernel counts about twice the

@@ -96,6 +96,24 @@ fn a_cable_knows_when_its_path_changes_and_windows_have_room_for_the_longest() {
     assert!(most > 160_000_000, "{memory}");
 }
 
+/// Acknowledgements that wait a second for the uplink keep a second of data in flight.
+#[test]
+fn windows_have_room_for_the_wait_in_every_link() {
+    let most = |links: &str| {
+        let text = format!("{links}\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n");
+        let plan = plan(&text, &LabOptions::default()).unwrap();
+        let memory = &plan.pairs[0].server.sysctls[2].1;
+        memory.split(' ').next_back().unwrap().parse::<u64>().unwrap()
+    };
+    let slow = "rate = \"1mbit\", buffer = \"1s\"";
+    let alone = most("link.buffer = \"1s\"");
+    let second = 4 * 5_000_000;
+    assert_eq!(most(&format!("link.buffer = \"1s\"\nuplink = {{ {slow} }}")), alone + second);
+    let both =
+        format!("link.buffer = \"1s\"\nuplink = {{ {slow} }}\nhop = [{{ name = \"h\", {slow} }}]");
+    assert_eq!(most(&both), alone + 2 * second);
+}
+
 #[test]
 fn the_router_may_take_the_delay_of_a_cable() {
     let text = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
