@@ -157,34 +157,66 @@ impl<P, R: Acknowledgements<P>> Redundancy<P> for Redundant<'_, R> {
     where
         P: 'a,
     {
-        // The discipline put it into another queue, or dropped it.
-        if arrival != self.now {
-            return None;
-        }
-        let later = self.read.acknowledgement(newest)?;
-        let mut first: Option<Candidate> = None;
-        for (place, packet) in older.enumerate() {
-            if !self.read.are_of_one_flow(newest, packet) {
-                continue;
-            }
-            let ack = self.read.acknowledgement(packet);
-            if let Some(ack) = &ack {
-                first = first.filter(|first| first.ace == ack.ace);
-            }
-            match (&mut first, ack.filter(|ack| is_redundant(ack, &later))) {
-                (Some(first), Some(_)) => return Some(first.place),
-                (Some(first), None) => first.is_last = false,
-                (None, Some(Ack { ace, .. })) => {
-                    first = Some(Candidate { place, ace, is_last: true })
-                }
-                (None, None) => {}
-            }
-        }
-        let goes = |first: &Candidate| {
-            self.filter == AckFilter::Aggressive && first.is_last && first.ace == later.ace
-        };
-        first.filter(goes).map(|first| first.place)
+        // Otherwise the discipline put it into another queue, or dropped it.
+        let is_here = arrival == self.now;
+        is_here.then(|| redundant(self.read, self.filter, newest, older)).flatten()
     }
+}
+
+/// The place, among `older` packets in a queue, of the acknowledgement that the `newest` makes redundant. The head of the
+/// queue is first. `None` if all stay, as with [`AckFilter::Off`].
+///
+/// ```
+/// use l4s_bottleneck::{Ack, Acknowledgements, redundant};
+/// use l4s_model::AckFilter;
+///
+/// /// Reads the acknowledgements of one flow, which are numbers.
+/// struct Numbers;
+///
+/// impl Acknowledgements<u32> for Numbers {
+///     fn are_of_one_flow(&self, _: &u32, _: &u32) -> bool { true }
+///
+///     fn acknowledgement(&self, number: &u32) -> Option<Ack> {
+///         Some(Ack { number: *number, is_pure: true, ..Ack::default() })
+///     }
+/// }
+///
+/// let find = |filter, older: &[u32]| redundant(&Numbers, filter, &3000, older.iter());
+/// assert_eq!(find(AckFilter::On, &[1000]), None);
+/// assert_eq!(find(AckFilter::Aggressive, &[1000]), Some(0));
+/// assert_eq!(find(AckFilter::On, &[4000, 1000, 2000]), Some(1));
+/// assert_eq!(find(AckFilter::Off, &[1000, 2000]), None);
+/// ```
+pub fn redundant<'a, P: 'a>(
+    read: &impl Acknowledgements<P>,
+    filter: AckFilter,
+    newest: &P,
+    older: impl Iterator<Item = &'a P>,
+) -> Option<usize> {
+    if filter.is_off() {
+        return None;
+    }
+    let later = read.acknowledgement(newest)?;
+    let mut first: Option<Candidate> = None;
+    for (place, packet) in older.enumerate() {
+        if !read.are_of_one_flow(newest, packet) {
+            continue;
+        }
+        let ack = read.acknowledgement(packet);
+        if let Some(ack) = &ack {
+            first = first.filter(|first| first.ace == ack.ace);
+        }
+        match (&mut first, ack.filter(|ack| is_redundant(ack, &later))) {
+            (Some(first), Some(_)) => return Some(first.place),
+            (Some(first), None) => first.is_last = false,
+            (None, Some(Ack { ace, .. })) => first = Some(Candidate { place, ace, is_last: true }),
+            (None, None) => {}
+        }
+    }
+    let goes = |first: &Candidate| {
+        filter == AckFilter::Aggressive && first.is_last && first.ace == later.ace
+    };
+    first.filter(goes).map(|first| first.place)
 }
 
 /// An acknowledgement that may go if another one follows it.

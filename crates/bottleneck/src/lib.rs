@@ -34,7 +34,7 @@ mod steps;
 mod stretch;
 mod stretches;
 
-pub use ack_filter::{Ack, Acknowledgements, Blocks};
+pub use ack_filter::{Ack, Acknowledgements, Blocks, redundant};
 pub use apps::{AppFlow, Frames, app_flows};
 pub use datagrams::Datagrams;
 pub use downloads::{Arrivals, Download, Downloads, arrivals};

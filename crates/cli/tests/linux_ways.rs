@@ -197,6 +197,31 @@ fn an_upload_meets_the_stretches_of_both_directions() {
     assert!((rates[0] / rates[1] - 1.0).abs() < 0.15, "{rates:?}");
 }
 
+/// CAKE takes out what our filter would, and its own counter says so.
+#[test]
+fn the_filter_of_cake_takes_out_what_ours_does() {
+    let text = "duration = \"8s\"\nwarmup = \"0s\"\nlink = { rate = \"100mbit\", buffer = \"1000p\" }\n\
+                aqm = \"fifo\"\n\
+                uplink = { rate = \"1mbit\", buffer = \"1000p\", ack_filter = \"on\", aqm = \"cobalt\" }\n\
+                [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"20ms\"\nflows = 2\n";
+    for filter in ["on", "aggressive"] {
+        let folder = folder(text);
+        let filter = format!("uplink.ack_filter={filter}");
+        let Some(kernel) = run("linux", folder.path(), &["--set", &filter]) else { return };
+        let sim =
+            run("sim", folder.path(), &["--set", &filter]).expect("the simulator runs anywhere");
+        let filtered = [&kernel, &sim].map(|summary| {
+            assert!(summary.link.utilization > 0.98, "{summary:?}");
+            uplink(summary).drops.ack_filter.expect("the uplink is too slow for all")
+        });
+        let counted = kernel.engine.qdisc["uplink_dropped_ack_filter"];
+        println!("{filter}: {filtered:?}, of which the kernel counted {counted}");
+        // Those of the last instants may not have been overtaken.
+        assert!(counted.abs_diff(filtered[0]) < counted / 200, "{counted} of {filtered:?}");
+        assert!(filtered[1].abs_diff(counted) < counted / 20, "{counted} of {filtered:?}");
+    }
+}
+
 #[test]
 fn uplink_and_paths_change_in_mid_run() {
     let text = format!(

@@ -169,6 +169,11 @@ const FEATURES: &[(&str, &str, &str)] = &[
         "link.rate = \"9mbit\"\nuplink = { rate = \"5mbit\", ack_filter = \"on\", aqm = \"fifo\" }",
         "",
     ),
+    (
+        "`uplink.ack_filter`, `uplink.aqm = \"cobalt\"`",
+        "link.rate = \"9mbit\"\nuplink = { rate = \"5mbit\", ack_filter = \"on\", aqm = \"cobalt\" }",
+        "",
+    ),
     ("`[[hop]]`", "link.rate = \"9mbit\"", "[[hop]]\nname = \"h\"\nrate = \"5mbit\""),
     ("`[[path]]`", "link.rate = \"9mbit\"", "[[path]]\nname = \"p\"\nloss = 0.1"),
     ("`link.ack_loss`", "link = { rate = \"9mbit\", ack_loss = 0.1 }", ""),

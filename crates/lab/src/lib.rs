@@ -31,6 +31,7 @@ mod setup;
 
 pub use l4s_flows::ip;
 
+pub use acks::Headers;
 pub use address::{End, FIRST_PORT, UDP_PORT, end_of, pair_of};
 pub use frame::Frame;
 pub use internet::internet_works;

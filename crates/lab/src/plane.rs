@@ -29,7 +29,7 @@ use l4s_model::{Change, Direction, FlowId, PathEvent, Scenario, SourceId};
 use l4s_observe::{HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
-use crate::acks;
+use crate::acks::Headers;
 use crate::address::End;
 use crate::frame::Frame;
 use crate::line::Lines;
@@ -827,11 +827,11 @@ impl<O: Observer<Frame>> Watch<Frame> for ForwardOfHop<'_, O> {
 impl<O> Acknowledgements<Frame> for ForwardOfHop<'_, O> {
     #[inline]
     fn are_of_one_flow(&self, one: &Frame, other: &Frame) -> bool {
-        acks::are_of_one_flow(one, other)
+        Headers.are_of_one_flow(one, other)
     }
 
     fn acknowledgement(&self, packet: &Frame) -> Option<Ack> {
-        acks::acknowledgement(packet)
+        Headers.acknowledgement(packet)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The links that a scenario asks for: the kernel's disciplines, or ours in BPF.
 
 use l4s_aqm::Config;
-use l4s_model::{Link, QdiscOf, Scenario, UPLINK};
+use l4s_model::{AckFilter, Link, QdiscOf, Scenario, UPLINK};
 use l4s_os::OsError;
 use l4s_units::{Duration, Time, printable};
 
@@ -17,33 +17,43 @@ pub(crate) fn differences(scenario: &Scenario, jiffy: Duration) -> Result<Vec<St
             "packets are followed one by one: expected `kernel.gso = false`".to_owned(),
         ));
     }
-    if let Some(uplink) = scenario.uplink.as_ref().filter(|uplink| !uplink.ack_filter.is_off()) {
-        return Err(OsError::Unsupported(format!(
-            "`uplink.ack_filter`: l4s sets no filter of acknowledgements in a discipline of Linux: found \"{}\", \
-             expected \"off\"; `--on sim` and `--on kernel` have it",
-            uplink.ack_filter.name()
-        )));
-    }
     let down = Asked {
         table: "link",
         link: &scenario.link,
         aqm: &scenario.aqm,
+        filter: AckFilter::Off,
         later: scenario.changes.iter().filter_map(|c| Some((c.time, c.aqm.as_ref()?))).collect(),
     };
     let mut differences = down.differences(scenario.kernel.qdisc, jiffy)?;
     if let Some(uplink) = &scenario.uplink {
+        can_filter(scenario, uplink.ack_filter)?;
         let changes = scenario.changes.iter();
         let up = Asked {
             table: UPLINK,
             link: &uplink.link,
             aqm: &uplink.aqm,
+            filter: uplink.ack_filter,
             later: changes.filter_map(|c| Some((c.time, c.uplink_aqm.as_ref()?))).collect(),
         };
         let of_uplink = up.differences(scenario.kernel.qdisc, jiffy);
         let of_uplink = of_uplink.map_err(|error| error.of("the uplink"))?;
-        differences.extend(of_uplink.into_iter().map(|what| format!("uplink: {what}")));
+        differences.extend(of_uplink.into_iter().map(|what| format!("{what} in the uplink")));
     }
     Ok(differences)
+}
+
+/// Refuses a filter of acknowledgements where the kernel's uplink is, at first or later, another discipline than CAKE.
+fn can_filter(scenario: &Scenario, filter: AckFilter) -> Result<(), OsError> {
+    let aqms = scenario.uplink_aqms();
+    let mut others = aqms.filter(|aqm| !matches!(aqm, Config::Cobalt(_))).map(Config::kind);
+    match others.next() {
+        Some(other) if !filter.is_off() => Err(OsError::Unsupported(format!(
+            "`uplink.ack_filter`: in Linux CAKE alone has a filter: found \"{}\" with `{other}`, expected \"off\" or \
+             `uplink.aqm = \"cobalt\"`, which is CAKE there; `--on sim` and `--on kernel` filter with every discipline",
+            filter.name()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The settings of one link in a scenario.
@@ -52,6 +62,7 @@ struct Asked<'a> {
     table: &'static str,
     link: &'a Link,
     aqm: &'a Config,
+    filter: AckFilter,
     /// The disciplines that take the place of that, and when.
     later: Vec<(Time, &'a Config)>,
 }
@@ -60,7 +71,7 @@ impl Asked<'_> {
     fn differences(&self, of: QdiscOf, jiffy: Duration) -> Result<Vec<String>, OsError> {
         self.refuse()?;
         let instead = |aqm: &Config| match of {
-            QdiscOf::Linux => Ok(Qdisc::new(aqm, jiffy)?.differences),
+            QdiscOf::Linux => Ok(Qdisc::new(aqm, self.filter, jiffy)?.differences),
             QdiscOf::Bpf => bpf::instead(aqm),
         };
         let mut differences = instead(self.aqm)?;
@@ -107,11 +118,12 @@ pub(crate) fn build(
     of: QdiscOf,
     link: &Link,
     aqm: &Config,
+    filter: AckFilter,
     device: u32,
     jiffy: Duration,
 ) -> Result<Box<dyn Bottleneck>, OsError> {
     match of {
-        QdiscOf::Linux => Ok(Box::new(Htb::new(device, link, aqm, jiffy)?)),
+        QdiscOf::Linux => Ok(Box::new(Htb::new(device, link, aqm, filter, jiffy)?)),
         QdiscOf::Bpf => Ok(Box::new(Bpf::new(device, link, aqm)?)),
     }
 }
@@ -119,25 +131,29 @@ pub(crate) fn build(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use l4s_model::{AckFilter, Link, Uplink};
-    use l4s_units::Rate;
+    use l4s_scenario::Plan;
 
     #[test]
-    fn a_filter_of_acknowledgements_is_refused_and_none_is_not() {
-        let (link, aqm) = (Link::new(Rate::from_mbps(10)), Config::default());
-        let second = Duration::from_secs(1);
-        let mut scenario = Scenario::new("up", second, link.clone(), aqm.clone());
-        let mut with = |ack_filter| {
-            scenario.uplink = Some(Uplink { link: link.clone(), aqm: aqm.clone(), ack_filter });
-            differences(&scenario, Duration::from_millis(4))
+    fn a_filter_of_acknowledgements_needs_cake_all_the_time() {
+        let check = |uplink: &str, at: &str| {
+            let text = format!(
+                "duration = \"9s\"\nlink.rate = \"9mbit\"\naqm = \"fifo\"\nuplink = {{ rate = \"1mbit\", {uplink} }}\n\
+                 [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"9ms\"\n{at}"
+            );
+            let plan = Plan::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            differences(&plan.points[0].scenario, crate::JIFFY)
         };
-        assert!(with(AckFilter::Off).is_ok());
-        match with(AckFilter::Aggressive) {
-            Err(OsError::Unsupported(why)) => {
-                assert!(why.starts_with("`uplink.ack_filter`: "), "{why}");
-                assert!(why.contains("found \"aggressive\", expected \"off\""), "{why}");
-            }
-            other => panic!("{other:?}"),
+        let later = "[[at]]\ntime = \"1s\"\nuplink.aqm = \"codel\"\n";
+        assert!(check("ack_filter = \"on\", aqm = \"cobalt\"", "").is_ok());
+        assert!(check("ack_filter = \"off\", aqm = \"codel\"", "").is_ok());
+        for (uplink, at, filter, with) in [
+            ("ack_filter = \"on\", aqm = \"fifo\"", "", "on", "fifo"),
+            ("ack_filter = \"aggressive\", aqm = \"cobalt\"", later, "aggressive", "codel"),
+        ] {
+            let Err(OsError::Unsupported(why)) = check(uplink, at) else { panic!("{uplink}") };
+            let found =
+                format!("found \"{filter}\" with `{with}`, expected \"off\" or `uplink.aqm");
+            assert!(why.starts_with("`uplink.ack_filter`: ") && why.contains(&found), "{why}");
         }
     }
 }

@@ -10,6 +10,10 @@
 //! packet that is passed over was only dropped if it does not leave for some time after that. The same
 //! uncertainty holds for packets that came just before their discipline was replaced.
 //!
+//! A filter of acknowledgements takes them out of the middle of a queue. The one that it should take out, by the rules of
+//! [`redundant`], was dropped by it if it really does not leave. So the count of these follows the rules, and that of all
+//! drops the packets. The kernel counts both.
+//!
 //! Where a scenario replaces the discipline, the kernel drops the backlog: packets that came before the
 //! replacement began and have not left when it is over. Code takes no time in virtual time, except
 //! for 256 ns to read a clock; packets that came in that moment are overtaken or never leave, if
@@ -18,10 +22,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use l4s_aqm::{DropCause, Packet, Queue};
+use l4s_bottleneck::redundant;
 use l4s_flows::{Key, Row};
 use l4s_lab::ip::IpPacket;
-use l4s_lab::{Buffer, End, Frame, Lateness, Owner, Pool, Recognised, end_of, pair_of};
-use l4s_model::{Direction, FlowId, Scenario, SourceId};
+use l4s_lab::{Buffer, End, Frame, Headers, Lateness, Owner, Pool, Recognised, end_of, pair_of};
+use l4s_model::{AckFilter, Direction, FlowId, Scenario, SourceId};
 use l4s_observe::{HopEvent, Observer, Traced};
 use l4s_units::{Duration, Ecn, Time};
 
@@ -56,6 +61,9 @@ struct Followed {
     aqm: l4s_aqm::Config,
     /// Those that will take its place, the next one last.
     later: Vec<l4s_aqm::Config>,
+    filter: AckFilter,
+    /// The flow of the last packet that arrived.
+    last: Option<Whose>,
     /// Packets that arrived and have not left, per flow with such packets, and per queue.
     waiting: BTreeMap<Whose, Queues>,
     /// When packets should leave, where they can be late.
@@ -117,14 +125,16 @@ struct Waiting {
 }
 
 impl Followed {
-    /// A link whose disciplines are these, one after the other.
-    fn new(hop: Option<u16>, mut aqms: Vec<l4s_aqm::Config>) -> Followed {
+    /// A link whose disciplines are these, one after the other, with this filter.
+    fn new(hop: Option<u16>, mut aqms: Vec<l4s_aqm::Config>, filter: AckFilter) -> Followed {
         let aqm = aqms.remove(0);
         aqms.reverse();
         Followed {
             hop,
             aqm,
             later: aqms,
+            filter,
+            last: None,
             waiting: BTreeMap::new(),
             schedule: None,
             counts: Counts::default(),
@@ -144,6 +154,29 @@ impl Followed {
             observer.arrived(&frame, now);
         }
         self.wait(whose, Waiting { frame, arrived: now, missed: None });
+        if !self.filter.is_off() {
+            self.filter(whose, now);
+        }
+    }
+
+    /// Notes the acknowledgement that the last packet of a flow, which arrived just now, makes redundant.
+    fn filter(&mut self, whose: Whose, now: Time) {
+        // The one queue of CAKE has all flows, and a packet of another one separates two of this one.
+        let is_next = self.last.replace(whose) == Some(whose);
+        let filter = if is_next { self.filter } else { AckFilter::On };
+        // CAKE has one queue for all ECN fields.
+        let waiting = self.waiting.get_mut(&whose).map(|queues| &mut queues[Queue::Q as usize]);
+        let Some((newest, older)) =
+            waiting.and_then(|waiting| waiting.make_contiguous().split_last_mut())
+        else {
+            return;
+        };
+        let here = older.iter().filter(|packet| packet.missed.is_none());
+        let found = redundant(&Headers, filter, &newest.frame, here.map(|packet| &packet.frame));
+        let mut here = older.iter_mut().filter(|packet| packet.missed.is_none());
+        if let Some(packet) = found.and_then(|place| here.nth(place)) {
+            packet.missed = Some((now, DropCause::AckFilter));
+        }
     }
 
     fn wait(&mut self, whose: Whose, packet: Waiting) {
@@ -281,15 +314,17 @@ impl Follower {
     pub fn new(scenario: &Scenario) -> Follower {
         let owners = Owner::all(scenario);
         let later = scenario.changes.iter().filter_map(|change| change.aqm.clone());
-        let link = Followed::new(None, [scenario.aqm.clone()].into_iter().chain(later).collect());
+        let aqms = [scenario.aqm.clone()].into_iter().chain(later).collect();
+        let link = Followed::new(None, aqms, AckFilter::Off);
         // Its number is that behind all hops.
         let up = Some(scenario.hops.len() as u16);
-        let uplink = || Followed::new(up, scenario.uplink_aqms().cloned().collect());
+        let aqms = scenario.uplink_aqms().cloned().collect();
+        let uplink = scenario.uplink.as_ref();
         Follower {
             directions: (0..owners.len()).map(|pair| scenario.direction_of(pair)).collect(),
             corrupted: scenario.paths.iter().any(|path| path.corrupt > 0.0),
             link,
-            uplink: scenario.uplink.as_ref().map(|_| uplink()),
+            uplink: uplink.map(|uplink| Followed::new(up, aqms, uplink.ack_filter)),
             common: Common {
                 pool: Pool::new(BUFFER, usize::MAX),
                 recognised: Recognised::new(scenario),

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use l4s_aqm::Config;
 use l4s_lab::{AgentCommand, Channel, Control, Frame, Next, Programs, Roles, shortened};
-use l4s_model::{Group, QdiscOf, Scenario};
+use l4s_model::{AckFilter, Group, QdiscOf, Scenario};
 use l4s_observe::Observer;
 use l4s_os::netlink::{Netlink, index_of};
 use l4s_os::{OsError, namespace};
@@ -181,7 +181,7 @@ fn controls(scenario: &Scenario, control: impl Fn(&Group) -> Control) -> Control
 
 /// A discipline as it goes over the wire.
 fn wire(aqm: &Config) -> Result<(String, Vec<u8>), OsError> {
-    let Qdisc { kind, options, .. } = Qdisc::new(aqm, Place::Host.jiffy())?;
+    let Qdisc { kind, options, .. } = Qdisc::new(aqm, AckFilter::Off, Place::Host.jiffy())?;
     Ok((kind.to_owned(), options))
 }
 

@@ -1,7 +1,7 @@
 //! The kernel's own disciplines below its shaper, `htb`.
 
 use l4s_aqm::Config;
-use l4s_model::Link;
+use l4s_model::{AckFilter, Link};
 use l4s_os::OsError;
 use l4s_os::netlink::Netlink;
 use l4s_units::Duration;
@@ -24,23 +24,30 @@ pub(crate) struct Htb {
     device: u32,
     /// The queue discipline that the bottleneck has.
     aqm: TcHandle,
+    filter: AckFilter,
     /// The counters of earlier ones.
     past: Counters,
     jiffy: Duration,
 }
 
 impl Htb {
-    pub fn new(device: u32, link: &Link, aqm: &Config, jiffy: Duration) -> Result<Htb, OsError> {
+    pub fn new(
+        device: u32,
+        link: &Link,
+        aqm: &Config,
+        filter: AckFilter,
+        jiffy: Duration,
+    ) -> Result<Htb, OsError> {
         let mut netlink = Netlink::open()?;
         netlink.add_queue(device, TcHandle::ROOT, SHAPER, "htb", &Shaper::new(link).root)?;
-        let mut htb = Htb { netlink, device, aqm: AQM, past: Counters::new(), jiffy };
+        let mut htb = Htb { netlink, device, aqm: AQM, filter, past: Counters::new(), jiffy };
         htb.set_link(link)?;
         htb.set_aqm(aqm)?;
         Ok(htb)
     }
 
     fn set_aqm(&mut self, aqm: &Config) -> Result<(), OsError> {
-        let Qdisc { kind, options, .. } = Qdisc::new(aqm, self.jiffy)?;
+        let Qdisc { kind, options, .. } = Qdisc::new(aqm, self.filter, self.jiffy)?;
         self.netlink.add_queue(self.device, CLASS, self.aqm, kind, &options)
     }
 }

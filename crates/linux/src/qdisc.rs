@@ -11,9 +11,9 @@ use l4s_aqm::{
     Config, Limit, MTU, MarkCause, Queue, cobalt, codel, dualpi2, fifo, fq_codel, pie, red,
 };
 use l4s_bottleneck::skb_memory;
-use l4s_model::Link;
+use l4s_model::{AckFilter, Link};
 use l4s_os::OsError;
-use l4s_os::netlink::attribute;
+use l4s_os::netlink::{attribute, find_attribute};
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Ecn, Probability};
 use netlink_packet_route::tc::{TcAttribute, TcStats2, TcXstats};
@@ -26,6 +26,8 @@ pub const DROPPED: &str = "dropped";
 pub const WAITING: &str = "waiting";
 /// The counter of packets that were dropped because their discipline was replaced.
 pub const REPLACED: &str = "dropped_replaced";
+/// The counter of acknowledgements that the filter took out, which are dropped ones too.
+pub const FILTERED: &str = "dropped_ack_filter";
 
 /// A queue discipline of the kernel.
 #[derive(Clone, PartialEq, Debug)]
@@ -39,8 +41,8 @@ pub struct Qdisc {
 }
 
 impl Qdisc {
-    /// The discipline of a kernel whose clock ticks every `jiffy`.
-    pub fn new(aqm: &Config, jiffy: Duration) -> Result<Qdisc, OsError> {
+    /// The discipline of a kernel whose clock ticks every `jiffy`. CAKE alone has the filter; the others ignore it.
+    pub fn new(aqm: &Config, filter: AckFilter, jiffy: Duration) -> Result<Qdisc, OsError> {
         let limit = match aqm {
             Config::DualPi2(config) => config.limit,
             Config::Pie(config) => config.limit,
@@ -64,7 +66,7 @@ impl Qdisc {
             Config::Pie(config) => Ok(pie(config, jiffy)),
             Config::Codel(config) => Ok(codel(config)),
             Config::FqCodel(config) => Ok(fq_codel(config)),
-            Config::Cobalt(config) => cobalt(config),
+            Config::Cobalt(config) => cobalt(config, filter),
             Config::Red(config) => red(config),
             Config::Fifo(config) => Ok(fifo(config)),
             Config::CurvyRed(_) | Config::Pi2(_) | Config::Foreign(_) => {
@@ -223,7 +225,7 @@ fn fq_codel(config: &fq_codel::Config) -> Qdisc {
 
 /// CAKE of Linux with everything off but COBALT: one queue, one class of traffic and no shaper of
 /// its own (`besteffort flowblind unlimited`).
-fn cobalt(config: &cobalt::Config) -> Result<Qdisc, OsError> {
+fn cobalt(config: &cobalt::Config, filter: AckFilter) -> Result<Qdisc, OsError> {
     const BEST_EFFORT: u32 = 3;
     const FLOW_BLIND: u32 = 0;
     if !config.ecn {
@@ -235,6 +237,11 @@ fn cobalt(config: &cobalt::Config) -> Result<Qdisc, OsError> {
     let full = skb_memory(MTU).get();
     let packets = config.limit.packets.saturating_mul(full);
     let memory = config.limit.memory.map_or(packets, |memory| memory.get().min(packets));
+    let mode = match filter {
+        AckFilter::Off => 0,
+        AckFilter::On => 1,
+        AckFilter::Aggressive => 2,
+    };
     let options = [
         attribute(2, &0u64.to_ne_bytes()),
         u32_attribute(3, BEST_EFFORT),
@@ -242,6 +249,7 @@ fn cobalt(config: &cobalt::Config) -> Result<Qdisc, OsError> {
         u32_attribute(7, us(config.interval)),
         u32_attribute(8, us(config.target)),
         u32_attribute(10, count(memory)),
+        u32_attribute(16, mode),
     ];
     let twin = cobalt::Config {
         interval: config.interval.max(config.target * 2),
@@ -256,6 +264,10 @@ fn cobalt(config: &cobalt::Config) -> Result<Qdisc, OsError> {
     let mut differences = differences(config, &twin);
     if packets == memory {
         differences.push(format!("limit = memory of {} full packets", memory / full));
+    }
+    if filter == AckFilter::Aggressive {
+        // It looks at neighbours in a queue of one flow, and here that is of all flows.
+        differences.push("ack_filter = on where flows alternate".to_owned());
     }
     Ok(Qdisc { kind: "cake", options: options.concat(), differences })
 }
@@ -387,6 +399,12 @@ fn own(kind: &str, bytes: &[u8], state: &mut QueueState, counters: &mut Counters
         }
         "codel" => &[("dropped_limit", 5), ("ecn_mark", 6), ("ce_mark", 8)],
         "red" => &[("dropped_aqm", 0), ("dropped_limit", 1), ("ecn_mark", 3)],
+        "cake" => {
+            if let Some(filtered) = filtered_by_cake(bytes) {
+                counters.insert(FILTERED.to_owned(), filtered.into());
+            }
+            &[]
+        }
         _ => &[],
     };
     for (name, n) in fields {
@@ -394,6 +412,13 @@ fn own(kind: &str, bytes: &[u8], state: &mut QueueState, counters: &mut Counters
             counters.insert((*name).to_owned(), value.into());
         }
     }
+}
+
+/// The acknowledgements that `cake` took out, from the attributes of its only class of traffic
+/// (`TCA_CAKE_STATS_TIN_STATS`, `TCA_CAKE_TIN_STATS_ACKS_DROPPED_PACKETS`).
+fn filtered_by_cake(bytes: &[u8]) -> Option<u32> {
+    let class = find_attribute(&find_attribute(bytes, 10)?, 1)?;
+    Some(u32::from_ne_bytes(find_attribute(&class, 6)?.try_into().ok()?))
 }
 
 fn u32_attribute(number: u16, value: u32) -> Vec<u8> {
@@ -447,6 +472,8 @@ mod tests {
     use crate::JIFFY;
     use l4s_scenario::Plan;
 
+    const OFF: AckFilter = AckFilter::Off;
+
     fn aqm(text: &str) -> Config {
         let group = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"";
         let text = format!("duration = \"1s\"\nlink.rate = \"40mbit\"\naqm = {text}\n{group}");
@@ -468,7 +495,7 @@ mod tests {
     #[test]
     fn the_linux_profile_is_all_of_the_kernels_defaults() {
         let text = "{ kind = \"dualpi2\", profile = \"linux\", dualq = \"dc\", marking = \"dc\" }";
-        let qdisc = Qdisc::new(&aqm(text), JIFFY).unwrap();
+        let qdisc = Qdisc::new(&aqm(text), OFF, JIFFY).unwrap();
         assert_eq!(qdisc.differences, Vec::<String>::new());
         let word = |value: u32| value.to_ne_bytes().to_vec();
         let expected = [
@@ -491,11 +518,12 @@ mod tests {
 
     #[test]
     fn what_the_kernel_does_otherwise_is_named() {
-        let qdisc = Qdisc::new(&aqm("{ kind = \"dualpi2\", profile = \"dctth\" }"), JIFFY).unwrap();
+        let qdisc =
+            Qdisc::new(&aqm("{ kind = \"dualpi2\", profile = \"dctth\" }"), OFF, JIFFY).unwrap();
         let named = |name: &str| qdisc.differences.iter().any(|text| text.starts_with(name));
         assert!(named("scheduler = wrr") && named("gains = linux"), "{:?}", qdisc.differences);
         assert!(!named("alpha") && !named("k "), "{:?}", qdisc.differences);
-        let pie = Qdisc::new(&aqm("{ kind = \"pie\", profile = \"linux\" }"), JIFFY).unwrap();
+        let pie = Qdisc::new(&aqm("{ kind = \"pie\", profile = \"linux\" }"), OFF, JIFFY).unwrap();
         assert_eq!(pie.differences, Vec::<String>::new());
         // 16 ms are configured as 15: the kernel's timer takes one tick more.
         assert_eq!(attributes(&pie.options)[2], (3, 15_000u32.to_ne_bytes().to_vec()));
@@ -503,7 +531,7 @@ mod tests {
 
     #[test]
     fn cobalt_is_a_cake_of_one_queue() {
-        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\" }"), JIFFY).unwrap();
+        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\" }"), OFF, JIFFY).unwrap();
         assert_eq!((cake.kind, &cake.differences[..]), ("cake", &["p_dec = 0".to_owned()][..]));
         let word = |value: u32| value.to_ne_bytes().to_vec();
         let expected = [
@@ -513,12 +541,37 @@ mod tests {
             (7, word(100_000)),
             (8, word(5000)),
             (10, word(10_240 * 1514)),
+            (16, word(0)),
         ];
         assert_eq!(attributes(&cake.options), expected);
         // A full packet takes 2304 B.
-        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\", limit = \"100p\" }"), JIFFY).unwrap();
+        let cake = Qdisc::new(&aqm("{ kind = \"cobalt\", limit = \"100p\" }"), OFF, JIFFY).unwrap();
         assert_eq!(attributes(&cake.options)[5], (10, word(230_400)));
         assert!(cake.differences[1].contains("100 full packets"), "{:?}", cake.differences);
+    }
+
+    #[test]
+    fn cake_filters_acknowledgements() {
+        let cake = aqm("{ kind = \"cobalt\" }");
+        for (filter, mode, differences) in
+            [(AckFilter::Off, 0u32, 1), (AckFilter::On, 1, 1), (AckFilter::Aggressive, 2, 2)]
+        {
+            let cake = Qdisc::new(&cake, filter, JIFFY).unwrap();
+            assert_eq!(attributes(&cake.options)[6], (16, mode.to_ne_bytes().to_vec()));
+            assert_eq!(cake.differences.len(), differences, "{:?}", cake.differences);
+        }
+    }
+
+    #[test]
+    fn cake_counts_the_acknowledgements_that_it_took_out() {
+        let class = [u32_attribute(4, 5), u32_attribute(6, 77), u32_attribute(8, 3)].concat();
+        let classes = attribute(10 | 1 << 15, &attribute(1 | 1 << 15, &class));
+        let cake = [u32_attribute(3, 1 << 20), classes].concat();
+        let attributes = [
+            TcAttribute::Kind("cake".to_owned()),
+            TcAttribute::Stats2(vec![TcStats2::App(TcXstats::Other(cake))]),
+        ];
+        assert_eq!(state(&attributes).1, Counters::from([(FILTERED.to_owned(), 77)]));
     }
 
     #[test]
@@ -537,7 +590,7 @@ mod tests {
             ),
             ("{ kind = \"dualpi2\", l_aqm = \"none\" }", "without a marker of its own"),
         ] {
-            match Qdisc::new(&aqm(text), JIFFY) {
+            match Qdisc::new(&aqm(text), OFF, JIFFY) {
                 Err(OsError::Unsupported(why)) => assert!(why.contains(expected), "{why}"),
                 other => panic!("{text}: {other:?}"),
             }

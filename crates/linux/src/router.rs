@@ -17,7 +17,7 @@
 use std::net::IpAddr;
 
 use l4s_lab::{CableDelay, End, LabPlan, cable_of, end_of, pair_of};
-use l4s_model::{Direction, Ip, Link, Scenario};
+use l4s_model::{AckFilter, Direction, Ip, Link, Scenario, Uplink};
 use l4s_os::netlink::{MAIN_TABLE, Netlink, index_of};
 use l4s_os::{Clock, OsError, namespace};
 use l4s_units::{Duration, Rate, Time};
@@ -223,14 +223,18 @@ impl Router {
                 posts.extend(Post::open(index_of(stop.device())?, arrived, None)?);
             }
         }
-        let mut link = |stop: Stop, direction, link: &Link, aqm| {
+        let mut link = |stop: Stop, direction, link: &Link, aqm, filter| {
             let index = index_of(stop.device())?;
             posts.extend(Post::open(index, None, Some(Seen::Departed(direction)))?);
-            choice::build(scenario.kernel.qdisc, link, aqm, index, place.jiffy())
+            choice::build(scenario.kernel.qdisc, link, aqm, filter, index, place.jiffy())
         };
-        let down = link(Stop::Link, Direction::Down, &scenario.link, &scenario.aqm)?;
+        let (down, aqm) = (&scenario.link, &scenario.aqm);
+        let down = link(Stop::Link, Direction::Down, down, aqm, AckFilter::Off)?;
         let up = scenario.uplink.as_ref();
-        let up = up.map(|up| link(Stop::Uplink, Direction::Up, &up.link, &up.aqm)).transpose()?;
+        let up = up.map(|Uplink { link: up, aqm, ack_filter }| {
+            link(Stop::Uplink, Direction::Up, up, aqm, *ack_filter)
+        });
+        let up = up.transpose()?;
         let netem = Netems::new(delays, netlink)?;
         Ok(Router { posts, link: down, uplink: up, netem, detour })
     }

@@ -180,8 +180,8 @@ mod tests {
         let plan = Plan::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
         let instead = check(&plan.points[0].scenario).unwrap();
         let has = |what: &str| instead.iter().any(|instead| instead == what);
-        assert!(has("uplink: scheduler = wrr"), "{instead:?}");
-        assert!(has("uplink: scheduler = wrr (dualpi2 from 6s on)"), "{instead:?}");
+        assert!(has("scheduler = wrr in the uplink"), "{instead:?}");
+        assert!(has("scheduler = wrr (dualpi2 from 6s on) in the uplink"), "{instead:?}");
         let of_profile = instead.iter().filter(|what| what.contains("from 5s")).count();
         assert_eq!(of_profile, 0, "{instead:?}");
     }

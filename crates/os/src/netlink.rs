@@ -537,7 +537,7 @@ const OPTIONS: u16 = 2;
 /// Newer disciplines refuse options without it.
 pub(crate) const NLA_F_NESTED: u16 = 1 << 15;
 /// A number without such flags.
-pub(crate) const NLA_TYPE_MASK: u16 = 0x3fff;
+const NLA_TYPE_MASK: u16 = 0x3fff;
 /// Bytes of `struct nlmsghdr`.
 pub(crate) const HEADER: usize = 16;
 /// Its type for a queue discipline.
@@ -571,6 +571,13 @@ pub fn attribute(number: u16, value: &[u8]) -> Vec<u8> {
     bytes.extend(value);
     bytes.resize(length.next_multiple_of(4), 0);
     bytes
+}
+
+/// The value of the first attribute of this number.
+pub fn find_attribute(attributes: &[u8], number: u16) -> Option<Vec<u8>> {
+    let mut all = NlasIterator::new(attributes).map_while(Result::ok);
+    all.find(|attribute| attribute.kind() & NLA_TYPE_MASK == number)
+        .map(|attribute| attribute.value().to_vec())
 }
 
 /// The number of a device of this process's namespace.

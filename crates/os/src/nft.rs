@@ -7,15 +7,13 @@
 use std::io::{Error, ErrorKind};
 use std::net::Ipv4Addr;
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NlasIterator,
-};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
 use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::OsError;
 use crate::error::reason;
-use crate::netlink::{HEADER, NLA_F_NESTED, NLA_TYPE_MASK, attribute, connect};
+use crate::netlink::{HEADER, NLA_F_NESTED, attribute, connect, find_attribute};
 
 /// NFNL_SUBSYS_NFTABLES of linux/netfilter/nfnetlink.h, and the types that begin and end a batch.
 const SUBSYSTEM: u16 = 10;
@@ -182,7 +180,7 @@ impl Table {
             let (answer, _) = self.socket.recv_from_full()?;
             verdict(&answer)?;
             let attributes = answer.get(HEADER + FAMILY..).unwrap_or_default();
-            let packets = find(attributes, 4).and_then(|data| find(&data, 2));
+            let packets = find_attribute(attributes, 4).and_then(|data| find_attribute(&data, 2));
             let packets = packets.and_then(|bytes| bytes.try_into().ok());
             packets.map(u64::from_be_bytes).ok_or_else(|| ErrorKind::InvalidData.into())
         };
@@ -317,11 +315,4 @@ fn nested(number: u16, value: &[u8]) -> Vec<u8> {
 /// NFTA_LIST_ELEM with NFTA_EXPR_NAME and NFTA_EXPR_DATA.
 fn expression(name: &str, body: &[u8]) -> Vec<u8> {
     nested(1, &[text(1, name), nested(2, body)].concat())
-}
-
-/// The value of an attribute.
-fn find(attributes: &[u8], number: u16) -> Option<Vec<u8>> {
-    let mut all = NlasIterator::new(attributes).map_while(Result::ok);
-    all.find(|attribute| attribute.kind() & NLA_TYPE_MASK == number)
-        .map(|attribute| attribute.value().to_vec())
 }

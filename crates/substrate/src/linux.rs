@@ -84,7 +84,7 @@ pub(crate) fn differences(
             continue;
         }
         let kind = scenario.aqm.kind();
-        let note = format!("the {kind} of Linux has {instead} instead of the scenario's setting");
+        let note = format!("with {kind}, Linux has {instead} in place of the scenario's settings");
         if !noted.contains(&note) {
             noted.push(note);
         }

@@ -159,3 +159,86 @@ fn a_corrupted_packet_is_of_the_first_flow_of_its_pair() {
     follower.arrived(End::Server, passed(1, 0, &packet), &mut Heard::default());
     assert_eq!((follower.counts(DOWN).arrived, follower.counts(DOWN).stray), (0, 1));
 }
+
+/// A follower of an uplink with CAKE of one queue, and acknowledgements of two downloads on their way to it.
+struct Filtering {
+    follower: Follower,
+    heard: Heard,
+    now: u64,
+}
+
+impl Filtering {
+    fn new(filter: &str) -> Filtering {
+        let text = format!(
+            "duration = \"1s\"\nlink.rate = \"10mbit\"\naqm = \"fifo\"\n\
+             uplink = {{ rate = \"1mbit\", ack_filter = \"{filter}\", aqm = \"cobalt\" }}\n\
+             [[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
+             [[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"10ms\"\n"
+        );
+        let plan = Plan::parse("s", &text, &[]).unwrap();
+        let follower = Follower::new(&plan.points[0].scenario);
+        Filtering { follower, heard: Heard::default(), now: 0 }
+    }
+
+    /// The acknowledgement number `n` of a pair.
+    fn ack(pair: u8, n: u16) -> Vec<u8> {
+        let mut ack = segment(pair, End::Client, n, Ecn::NotEct);
+        ack[28..32].copy_from_slice(&(u32::from(n) * 1000).to_be_bytes());
+        ack
+    }
+
+    fn come(&mut self, acks: &[(u8, u16)]) {
+        for (pair, n) in acks {
+            self.now += 1;
+            let ack = Filtering::ack(*pair, *n);
+            let packet = passed(self.now, u16::from(*pair), &ack);
+            self.follower.arrived(End::Client, packet, &mut self.heard);
+        }
+    }
+
+    /// The causes of all drops since the start, when this has left too.
+    fn leave(&mut self, pair: u8, n: u16) -> Vec<DropCause> {
+        self.now += 1;
+        let ack = Filtering::ack(pair, n);
+        self.follower.departed(UP, passed(self.now, 0, &ack), &mut self.heard);
+        let dropped = self.heard.at_hop.iter().filter_map(|(_, _, what)| match what {
+            HopEvent::Dropped(cause) => Some(*cause),
+            _ => None,
+        });
+        dropped.collect()
+    }
+}
+
+const FILTER: DropCause = DropCause::AckFilter;
+
+#[test]
+fn an_acknowledgement_that_never_leaves_went_to_the_filter_if_the_rules_say_so() {
+    let mut one = Filtering::new("on");
+    one.come(&[(0, 1), (0, 2), (0, 3), (0, 4)]);
+    // The rules took out 1 and 2, and the discipline 3.
+    assert_eq!(one.leave(0, 4), [FILTER, FILTER, DropCause::Aqm]);
+    assert_eq!(one.follower.counts(UP).dropped, 3);
+    // Without a filter it was the discipline.
+    let mut none = Filtering::new("off");
+    none.come(&[(0, 1), (0, 2), (0, 3)]);
+    assert_eq!(none.leave(0, 3), [DropCause::Aqm; 2]);
+}
+
+#[test]
+fn what_leaves_was_not_filtered_whatever_the_rules_say() {
+    let mut one = Filtering::new("on");
+    one.come(&[(0, 1), (0, 2), (0, 3)]);
+    assert_eq!(one.leave(0, 1), []);
+    assert_eq!(one.leave(0, 3), [DropCause::Aqm]);
+    assert_eq!(one.follower.counts(UP).departed, 2);
+}
+
+#[test]
+fn an_aggressive_filter_takes_neighbours_alone() {
+    let mut neighbours = Filtering::new("aggressive");
+    neighbours.come(&[(0, 1), (0, 2)]);
+    assert_eq!(neighbours.leave(0, 2), [FILTER]);
+    let mut apart = Filtering::new("aggressive");
+    apart.come(&[(0, 1), (1, 1), (0, 2)]);
+    assert_eq!(apart.leave(0, 2), [DropCause::Aqm]);
+}
