@@ -129,15 +129,16 @@ impl Cell {
     pub const HIGHEST_MCS: u64 = MCS.len() as u64 - 1;
     /// The subcarrier spacings in kHz.
     pub const SPACINGS: [u64; 3] = [15, 30, 60];
-    /// The time from a transmission of a block to the next one: four milliseconds to the answer, and four more (3GPP TS
-    /// 36.213).
+    /// The time from a transmission of a block to the next one: four milliseconds to the answer, and four more, as in the
+    /// uplink of LTE FDD (3GPP TS 36.213 §8).
     pub const HARQ: Duration = Duration::from_millis(8);
     /// Transmissions of a block before HARQ gives it up: the usual number of four.
     pub const TRANSMISSIONS: u32 = 4;
-    /// How long the receiver waits for a block before it reports it as missing: `t-Reassembly` of 35 ms, the default of 3GPP TS
-    /// 38.331, which is more than the three round trips of HARQ.
+    /// How long the receiver waits for a block before it reports it as missing: `t-Reassembly` of 35 ms, the default of
+    /// signalling bearers (3GPP TS 38.331 §9.2.1). It is more than the three round trips of HARQ.
     pub const REASSEMBLY: Duration = Duration::from_millis(35);
-    /// The time from a scheduling request to the data: four milliseconds to the grant, and four more (3GPP TS 36.213).
+    /// The time from a scheduling request to the data: four milliseconds to the grant, which is the scheduler's
+    /// choice, and four more (3GPP TS 36.213 §8).
     pub const GRANT: Duration = Duration::from_millis(8);
 
     /// Bytes before a packet, or its first part. MAC has 3 (3GPP TS 38.321 §6.1.2) and RLC 3 (AM with 18 bits, 3GPP TS 38.322

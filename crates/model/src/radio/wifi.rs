@@ -69,7 +69,9 @@ impl Wifi {
     pub const CW_MIN: u32 = 15;
     /// The largest contention window of best effort (IEEE 802.11-2020 Table 9-155).
     pub const CW_MAX: u32 = 1023;
-    /// The attempts of an MPDU before it is given up: `dot11ShortRetryLimit` (IEEE 802.11-2020 §C.3).
+    /// The attempts of an MPDU before it is given up: the default of `dot11ShortRetryLimit` (IEEE 802.11-2020 §C.3). The
+    /// standard counts retries only outside an agreement on block acknowledgements (§10.23.2.12.1). A limit for the MPDUs of
+    /// an A-MPDU, too, is the choice of this model.
     pub const RETRY_LIMIT: u32 = 7;
     /// The longest PPDU of HT, VHT and HE: aPPDUMaxTime is 5.484 ms (IEEE 802.11-2020 §19.4 and §21.4, IEEE
     /// 802.11ax-2021 §27.4).
@@ -77,8 +79,8 @@ impl Wifi {
     /// The least that the longest PPDU may be set to.
     pub const SHORTEST: Duration = Duration::from_micros(200);
 
-    /// Bytes that an MPDU has around its IP packet: LLC and SNAP 8, MAC header with QoS 26, FCS 4 (IEEE 802.11-2020
-    /// §9.3.2), and 16 of CCMP (§12.5.3).
+    /// Bytes that an MPDU has around its IP packet: LLC and SNAP 8 (RFC 1042), MAC header with QoS 26, FCS 4
+    /// (IEEE 802.11-2020 §9.3.2), and 16 of CCMP (§12.5.3).
     const MPDU: u64 = 8 + 26 + 4 + 16;
     /// The delimiter before each MPDU of an A-MPDU, which is padded to a multiple of 4 (IEEE 802.11-2020 §9.7).
     const DELIMITER: u64 = 4;
