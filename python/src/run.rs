@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use l4s_measure::{Column, EngineSummary, Origin, Recorder, ResultWriter, RunRecord, table_of};
-use l4s_substrate::{Programs, Sim, Substrate};
+use l4s_substrate::{Sim, Substrate};
 use l4s_units::Time;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -90,15 +90,13 @@ fn simulated(
         raised = look(now);
         if raised.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    Substrate::<Recorder>::check(&Sim, own.scenario())
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let mut run = || Sim.run(own.scenario(), &Programs::default(), &mut recorder, &mut watch);
+    Sim.check(own.scenario()).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut run = || Sim.simulate(own.scenario(), &mut recorder, &mut watch);
     // A run that asks Python for every packet keeps Python's lock: to release and to take it each
     // time would cost more than other threads gain.
     let ran = if own.is_python() { run() } else { py.detach(run) };
     raised?;
     own.failed()?;
-    let ran = ran.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let events = ran.events.unwrap_or_default();
     Ok(recorder.finish(EngineSummary::of_virtual_time(ran.time, ran.packets, events)))
 }

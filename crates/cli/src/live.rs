@@ -9,7 +9,7 @@ use l4s_live::Meter;
 use l4s_live::document::Presets;
 use l4s_live::server::{BindError, Limits, Options, Server, Token, interrupted};
 use l4s_scenario::{Files, Plan, bundled, files, source};
-use l4s_substrate::{Engine, Substrate};
+use l4s_substrate::{Lanes, Sim};
 use tempfile::TempPath;
 
 use crate::args::{self, Live, LiveSubstrate};
@@ -49,14 +49,14 @@ pub fn live(options: &Live) -> Result<(), Failure> {
 
 /// The substrate of the lanes. In real time there is one session at a time, whose place is soon free
 /// for the next.
-fn substrate(options: &Live, plan: &Plan) -> Result<(Box<dyn Substrate<Meter>>, Limits), Failure> {
+fn substrate(options: &Live, plan: &Plan) -> Result<(Box<dyn Lanes<Meter>>, Limits), Failure> {
     let limits = Limits::default();
     match options.on {
-        LiveSubstrate::Sim => Ok((Engine::SIM.boxed(), limits)),
+        LiveSubstrate::Sim => Ok((Box::new(Sim), limits)),
         LiveSubstrate::Kernel => {
             let sockets = prepare(args::Substrate::Kernel, plan, &options.scenario)?;
             let unwatched = Duration::from_secs(2);
-            Ok((sockets.boxed(), Limits { sessions: 1, unwatched, ..limits }))
+            Ok((sockets.lanes()?, Limits { sessions: 1, unwatched, ..limits }))
         }
     }
 }

@@ -88,7 +88,7 @@ pub fn sampling(plan: &Plan, scenario: &Scenario) -> Option<l4s_units::Duration>
 pub fn prepare(on: Substrate, plan: &Plan, called: &str) -> Result<Engine, Failure> {
     let engine = Engine::named(on.name())?;
     let scenarios: Vec<&Scenario> = plan.points.iter().map(|point| &point.scenario).collect();
-    let prepared = engine.on::<()>().prepare(&scenarios);
+    let prepared = engine.on().prepare(&scenarios);
     for note in prepared.map_err(|error| unsupported::refused(error, &engine, plan, called))? {
         say!("note: {note}");
     }
@@ -97,18 +97,18 @@ pub fn prepare(on: Substrate, plan: &Plan, called: &str) -> Result<Engine, Failu
 
 /// The name of a substrate.
 pub fn name(engine: &Engine) -> &'static str {
-    engine.on::<()>().name()
+    engine.on().name()
 }
 
 /// How many runs at a time, where the user asked for `asked`: a run in real time needs the machine
 /// for itself.
 pub fn jobs(engine: &Engine, asked: Option<usize>) -> Option<usize> {
-    if engine.on::<()>().capabilities().virtual_time { asked } else { Some(1) }
+    if engine.on().has_virtual_time() { asked } else { Some(1) }
 }
 
 /// Says how long a plan will take, where that is known.
 pub fn announce(engine: &Engine, plan: &Plan) {
-    if !engine.on::<()>().capabilities().virtual_time {
+    if !engine.on().has_virtual_time() {
         let seconds: f64 = plan.points.iter().map(|p| p.scenario.duration.as_secs_f64()).sum();
         say!("in real time: {seconds:.0} s");
     }
@@ -143,7 +143,14 @@ pub fn run(
     let start = Instant::now();
     let (recorder, checks, mut ran) = match keep.session {
         None => {
-            let (recorder, ran) = traced(engine, scenario, recorder, keep.trace, programs)?;
+            let (recorder, ran) = match (engine, keep.trace) {
+                // The usual run is the fastest.
+                (Engine::Sim(sim), None) => {
+                    let ran = sim.simulate(scenario, &mut recorder, &mut to_the_end);
+                    (recorder, ran)
+                }
+                (_, trace) => traced(engine, scenario, recorder, trace, programs)?,
+            };
             (recorder, None, ran)
         }
         Some(session) => {
@@ -195,10 +202,10 @@ fn add_recognised(rows: &mut [FlowRow], recognised: Vec<(FlowId, l4s_flows::Row)
 }
 
 /// Runs a scenario, with its programs where it has some.
-fn run_observed<O: Observe>(
+fn run_observed(
     engine: &Engine,
     scenario: &Scenario,
-    observer: &mut O,
+    observer: &mut dyn Observe,
     (out, session): (Option<PathBuf>, Option<Session<'_>>),
 ) -> Result<Ran, Failure> {
     let mut programs = Programs::default();

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// decides it. Other messages get the name of the file.
 pub fn refused(error: Error, engine: &Engine, plan: &Plan, called: &str) -> Failure {
     let Error::Unsupported(why) = error else { return error.into() };
-    let on = engine.on::<()>();
+    let on = engine.on();
     let option = format!("--on {}: ", on.name());
     let bare = why.strip_prefix(&option).unwrap_or(&why);
     let file = match bundled::find(called) {

@@ -208,7 +208,7 @@ fn answers(head: &str, more: &str) -> Vec<Result<bool, String>> {
     let plan = l4s_scenario::Plan::parse("s.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
     let answer = |name: &&str| {
         let engine = l4s_substrate::Engine::named(name).unwrap();
-        let notes = engine.on::<()>().check(&plan.points[0].scenario);
+        let notes = engine.on().check(&plan.points[0].scenario);
         let words = notes.map_err(|why| why.to_string())?;
         Ok(!words.is_empty())
     };

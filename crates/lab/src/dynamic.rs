@@ -13,12 +13,12 @@ use crate::ledger::{Newcomer, Newcomers, detects, lock};
 use crate::message::{Opens, Order, Part, Setup, Writes};
 use crate::{End, LabPlan};
 
-/// Makes the plan of a scenario, with the congestion controls that it needs.
-pub(crate) type Planner = Box<dyn Fn(&Scenario) -> Result<LabPlan, OsError> + Send>;
+/// Makes the plan of a scenario for the lab that runs.
+pub(crate) type Replan = Box<dyn Fn(&Scenario) -> Result<LabPlan, OsError> + Send>;
 
 /// The flows of a run that are open, and the numbers of those that may be opened.
 pub(crate) struct DynamicFlows {
-    planner: Planner,
+    replan: Replan,
     orders: OrderSender,
     newcomers: Newcomers,
     /// Numbers that no flow has had.
@@ -40,13 +40,13 @@ impl fmt::Debug for DynamicFlows {
 
 impl DynamicFlows {
     /// The flows of a run of `scenario`, to which flows with these numbers may be added. The ledger of the run
-    /// has the same `newcomers`. `planner` plans the scenario after a change.
+    /// has the same `newcomers`. `replan` plans the scenario after a change.
     pub fn new(
         scenario: &Scenario,
         numbers: Range<FlowId>,
         orders: OrderSender,
         newcomers: Newcomers,
-        planner: Planner,
+        replan: Replan,
     ) -> DynamicFlows {
         let roster = scenario.roster();
         let listed = |group| {
@@ -56,7 +56,7 @@ impl DynamicFlows {
         let mut apps = vec![Vec::new(); scenario.apps.len()];
         app_flows(scenario).for_each(|own| apps[own.entry].push(own.flow));
         DynamicFlows {
-            planner,
+            replan,
             orders,
             newcomers,
             numbers,
@@ -91,7 +91,7 @@ impl DynamicFlows {
             .map(|(old, new)| old.keeps_connections(new))
             .collect();
         if keeps.contains(&false) {
-            let plan = (self.planner)(new)?;
+            let plan = (self.replan)(new)?;
             for number in (0..keeps.len()).filter(|number| !keeps[*number]) {
                 for flow in std::mem::take(&mut self.long[number]) {
                     self.give_up(number, flow);

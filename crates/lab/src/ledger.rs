@@ -8,9 +8,10 @@ use l4s_bottleneck::{Downloads, app_flows};
 use l4s_cc::prague::Fallback;
 use l4s_cc::prague::kernel::Reading;
 use l4s_model::{FlowId, Roster, Scenario, SourceId};
-use l4s_observe::{FlowState, FrameEvent, Observer, SocketState, Traced};
+use l4s_observe::{FlowState, FrameEvent, Observer, SocketState};
 use l4s_units::{Bytes, Duration, Time};
 
+use crate::frame::Frame;
 use crate::report::{Report, TcpSample};
 
 /// A long flow or one of an application, from its agents' reports.
@@ -66,7 +67,7 @@ impl Flow {
     }
 
     /// Reports every frame for which both times are known by now.
-    fn deliver<P: Traced>(&mut self, observer: &mut impl Observer<P>) {
+    fn deliver(&mut self, observer: &mut dyn Observer<Frame>) {
         while let Some((took, came)) = self.under_way.take() {
             observer.frame(self.number, self.group, FrameEvent::Delivered(took), came);
         }
@@ -203,7 +204,7 @@ impl Ledger {
 
     /// Passes on the reports since the last time. Events are passed on with the time at
     /// which they happened, a little before the last events of packets.
-    pub fn pass_on<P: Traced>(&mut self, observer: &mut impl Observer<P>) {
+    pub fn pass_on(&mut self, observer: &mut dyn Observer<Frame>) {
         while let Ok(report) = self.reports.try_recv() {
             match report {
                 Report::Opened { flow, at } => {
@@ -265,7 +266,7 @@ impl Ledger {
     }
 
     /// Reports the last readings of the detectors of flows that are open at the end of the run.
-    pub fn conclude<P: Traced>(&self, end: Time, observer: &mut impl Observer<P>) {
+    pub fn conclude(&self, end: Time, observer: &mut dyn Observer<Frame>) {
         for known in self.flows.values() {
             if let (false, Some(said)) = (known.closed, known.said) {
                 observer.detected(known.number, said.into(), end);
@@ -274,7 +275,7 @@ impl Ledger {
     }
 
     /// Reports the state of every open flow that is no download.
-    pub fn sample<P: Traced>(&self, now: Time, observer: &mut impl Observer<P>) {
+    pub fn sample(&self, now: Time, observer: &mut dyn Observer<Frame>) {
         for known in self.flows.values() {
             let Some(sample) = known.sample else { continue };
             let state = FlowState {

@@ -52,4 +52,4 @@ pub use pump::{Device, Port, PumpError, Pumped, Settings, Turn, pump};
 pub use recognised::Recognised;
 pub use report::{PragueSample, Report, TcpSample};
 pub use run::{HEAD_START, Ran, Remote, check, rehearse, run, shortest_rtt, slow_source};
-pub use setup::{CableDelay, Control, LabOptions, LabPlan, cable_of};
+pub use setup::{CableDelay, Control, LabOptions, LabPlan, Planner, cable_of};

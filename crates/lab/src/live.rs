@@ -19,7 +19,7 @@ use crate::dynamic::DynamicFlows;
 use crate::ledger::Newcomers;
 use crate::pump::Turn;
 use crate::{
-    AgentCommand, AgentInfo, Frame, Lab, LabOptions, LabPlan, Ledger, Plane, Settings, pump,
+    AgentCommand, AgentInfo, Frame, Lab, LabOptions, Ledger, Plane, Planner, Settings, pump,
 };
 
 /// Between the order to start and the start.
@@ -51,17 +51,17 @@ pub struct Live {
 
 impl Live {
     /// Builds the lab of `scenario` and starts it; `observer` receives every event, on a thread of
-    /// its own. `plan` plans the lab of a scenario, also when the run changes, and makes the congestion
+    /// its own. `planner` plans the lab of a scenario, also when the run changes, and makes the congestion
     /// controls available that it needs; `agent` starts a server or a client.
     pub fn start(
         scenario: &Scenario,
-        plan: impl Fn(&Scenario, &LabOptions) -> Result<LabPlan, OsError> + Send + 'static,
+        planner: Planner,
         agent: &AgentCommand,
-        mut observer: impl Observer<Frame> + Send + 'static,
+        mut observer: Box<dyn Observer<Frame> + Send>,
     ) -> Result<Live, OsError> {
         let options = options(scenario, observer.sampling_interval());
-        let planner = Box::new(move |scenario: &Scenario| plan(&widest(scenario), &options));
-        let mut lab = Lab::build(&planner(scenario)?, agent)?;
+        let replan = Box::new(move |scenario: &Scenario| planner(&widest(scenario), &options));
+        let mut lab = Lab::build(&replan(scenario)?, agent)?;
         let (ports, told) = (lab.take_ports(), lab.take_reports());
         let (tell, reports) = mpsc::channel();
         let turns = Arc::new(Mutex::new(Vec::new()));
@@ -95,7 +95,7 @@ impl Live {
         let carry = move || {
             let settings = Settings::new(clock, Time::NEVER, &stopped);
             let settings = Settings { turns: Some(&turned), ..settings };
-            if let Err(error) = pump(&ports, &mut plane, settings, &mut ledger, &mut observer) {
+            if let Err(error) = pump(&ports, &mut plane, settings, &mut ledger, &mut *observer) {
                 failed(OsError::Run(error.to_string()));
             }
         };
@@ -103,7 +103,7 @@ impl Live {
         // UDP sources have the first numbers.
         let first = empty.roster().downloads().start;
         let (numbers, orders) = (first..first + ROOM, lab.order_sender());
-        let flows = DynamicFlows::new(&empty, numbers, orders, newcomers, planner);
+        let flows = DynamicFlows::new(&empty, numbers, orders, newcomers, replan);
         let mut live = Live {
             lab,
             clock,

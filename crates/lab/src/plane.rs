@@ -229,7 +229,7 @@ impl Plane {
     pub fn advance(
         &mut self,
         now: Time,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         loop {
@@ -263,7 +263,7 @@ impl Plane {
     fn attend_links(
         &mut self,
         due: Time,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         for number in 0..self.route.links() {
@@ -283,7 +283,7 @@ impl Plane {
     fn attend_stretches(
         &mut self,
         due: Time,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         for at in Where::ALL {
@@ -304,7 +304,7 @@ impl Plane {
         buffer: Buffer,
         length: usize,
         now: Time,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         if self.due() <= now {
@@ -321,7 +321,7 @@ impl Plane {
     fn set_out(
         &mut self,
         frame: Frame,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         let at = Where::first(self.way_of(&frame));
@@ -349,7 +349,7 @@ impl Plane {
     fn come_to_first_queue(
         &mut self,
         frame: Frame,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         let source = frame.group();
@@ -370,7 +370,7 @@ impl Plane {
         frame: Frame,
         due: Time,
         waited: bool,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         match Where::last(self.way_of(&frame)) {
@@ -391,7 +391,7 @@ impl Plane {
         frame: Frame,
         due: Time,
         waited: bool,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         match frame.from() {
@@ -405,7 +405,7 @@ impl Plane {
         &mut self,
         at: Where,
         waited: bool,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         let now = self.now;
@@ -427,7 +427,7 @@ impl Plane {
         along: usize,
         due: Time,
         waited: bool,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         match self.route.next(along, packet.flow(), packet.group()) {
@@ -443,7 +443,7 @@ impl Plane {
         &mut self,
         mut packet: Frame,
         waited: bool,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         packet.arrive();
@@ -459,7 +459,7 @@ impl Plane {
         &mut self,
         number: usize,
         mut packet: Frame,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         packet.arrive();
@@ -474,7 +474,7 @@ impl Plane {
     fn transmit_on(
         &mut self,
         number: usize,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         let now = self.now;
@@ -501,7 +501,7 @@ impl Plane {
     fn send_back(
         &mut self,
         packet: Frame,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         self.lines.push(packet.group().index(), packet, self.now);
@@ -549,7 +549,7 @@ impl Plane {
     }
 
     /// The run is over at `end`, which is reported as [`Observer::straddled`].
-    pub fn end(&mut self, end: Time, observer: &mut impl Observer<Frame>) {
+    pub fn end(&mut self, end: Time, observer: &mut dyn Observer<Frame>) {
         let Straddling { before, after } = self.bottleneck.straddling(end);
         observer.straddled(None, before, after);
         for number in 0..self.route.links() {
@@ -618,7 +618,7 @@ impl Plane {
         &mut self,
         now: Time,
         waited: bool,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         while let Some(packet) = self.bottleneck.land(now) {
@@ -645,7 +645,7 @@ impl Plane {
         packet: Frame,
         now: Time,
         waited: bool,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         if self.route.is_empty() {
@@ -674,7 +674,7 @@ impl Plane {
     #[cold]
     fn change(
         &mut self,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         if let Some(change) = self.changes.pop() {
@@ -687,7 +687,7 @@ impl Plane {
         &mut self,
         change: &Change,
         successor: Successor,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         let (bottleneck, mut told) = self.forward(observer);
@@ -716,7 +716,7 @@ impl Plane {
         &mut self,
         change: &Change,
         successor: Successor,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         let Some(number) = self.route.uplink() else { return };
@@ -736,7 +736,7 @@ impl Plane {
     fn arrive_at_server(
         &mut self,
         due: Time,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
         deliver: &mut impl FnMut(Delivery<'_>) -> bool,
     ) {
         let Some((pair, packet)) = self.lines.pop() else { return };
@@ -748,19 +748,19 @@ impl Plane {
     }
 
     #[inline]
-    fn beside_path<'a, O>(
+    fn beside_path<'a>(
         &'a mut self,
-        observer: &'a mut O,
-    ) -> (&'a mut Imperfect<Frame>, ForwardOfPath<'a, O>) {
+        observer: &'a mut dyn Observer<Frame>,
+    ) -> (&'a mut Imperfect<Frame>, ForwardOfPath<'a>) {
         let Plane { imperfect, pairs, pool, .. } = self;
         (imperfect, ForwardOfPath { observer, pairs, pool })
     }
 
     #[inline]
-    fn forward<'a, O>(
+    fn forward<'a>(
         &'a mut self,
-        observer: &'a mut O,
-    ) -> (&'a mut Bottleneck<Frame>, Forward<'a, O>) {
+        observer: &'a mut dyn Observer<Frame>,
+    ) -> (&'a mut Bottleneck<Frame>, Forward<'a>) {
         let Plane { bottleneck, pairs, pool, recognised, now, .. } = self;
         (bottleneck, Forward { observer, pairs, pool, recognised: recognised.as_mut(), now: *now })
     }
@@ -778,15 +778,15 @@ fn link_state(link: &Bottleneck<Frame>, now: Time) -> LinkState {
 }
 
 /// Forwards the events of the bottleneck's discipline to the observer.
-struct Forward<'a, O> {
-    observer: &'a mut O,
+struct Forward<'a> {
+    observer: &'a mut dyn Observer<Frame>,
     pairs: &'a mut [Pair],
     pool: &'a mut Pool,
     recognised: Option<&'a mut Recognised>,
     now: Time,
 }
 
-impl<O: Observer<Frame>> Watch<Frame> for Forward<'_, O> {
+impl Watch<Frame> for Forward<'_> {
     #[inline]
     fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
         self.observer.marked(packet, queue, cause, now);
@@ -806,14 +806,14 @@ impl<O: Observer<Frame>> Watch<Frame> for Forward<'_, O> {
 }
 
 /// Forwards the events of the discipline of a further link.
-struct ForwardOfHop<'a, O> {
+struct ForwardOfHop<'a> {
     hop: u16,
-    observer: &'a mut O,
+    observer: &'a mut dyn Observer<Frame>,
     pairs: &'a mut [Pair],
     pool: &'a mut Pool,
 }
 
-impl<O: Observer<Frame>> Watch<Frame> for ForwardOfHop<'_, O> {
+impl Watch<Frame> for ForwardOfHop<'_> {
     fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
         self.observer.at_hop(self.hop, packet, queue, HopEvent::Marked(cause), now);
     }
@@ -824,7 +824,7 @@ impl<O: Observer<Frame>> Watch<Frame> for ForwardOfHop<'_, O> {
     }
 }
 
-impl<O> Acknowledgements<Frame> for ForwardOfHop<'_, O> {
+impl Acknowledgements<Frame> for ForwardOfHop<'_> {
     #[inline]
     fn are_of_one_flow(&self, one: &Frame, other: &Frame) -> bool {
         Headers.are_of_one_flow(one, other)
@@ -836,13 +836,13 @@ impl<O> Acknowledgements<Frame> for ForwardOfHop<'_, O> {
 }
 
 /// Forwards the events of imperfect stretches, and has the buffers of their packets.
-struct ForwardOfPath<'a, O> {
-    observer: &'a mut O,
+struct ForwardOfPath<'a> {
+    observer: &'a mut dyn Observer<Frame>,
     pairs: &'a mut [Pair],
     pool: &'a mut Pool,
 }
 
-impl<O: Observer<Frame>> Wayside<Frame> for ForwardOfPath<'_, O> {
+impl Wayside<Frame> for ForwardOfPath<'_> {
     fn happened(&mut self, path: u16, packet: &Frame, what: PathEvent, now: Time) {
         self.observer.at_path(path, packet.group(), what, now);
     }

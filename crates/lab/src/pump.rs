@@ -197,12 +197,12 @@ pub enum PumpError {
 
 /// Moves packets until the end of the run. Call it on a thread of its own, before the clock
 /// starts; packets until then are dropped.
-pub fn pump<O: Observer<Frame>>(
+pub fn pump(
     ports: &[Port],
     plane: &mut Plane,
     settings: Settings<'_>,
     ledger: &mut Ledger,
-    observer: &mut O,
+    observer: &mut dyn Observer<Frame>,
 ) -> Result<Pumped, PumpError> {
     if ports.len() != plane.pairs() {
         return Err(PumpError::Count { ports: ports.len(), pairs: plane.pairs() });
@@ -251,10 +251,10 @@ pub fn pump<O: Observer<Frame>>(
     })
 }
 
-struct Pump<'a, O> {
+struct Pump<'a> {
     plane: &'a mut Plane,
     ledger: &'a mut Ledger,
-    observer: &'a mut O,
+    observer: &'a mut dyn Observer<Frame>,
     clock: Clock,
     /// Whether the observer takes samples.
     sampling: bool,
@@ -305,7 +305,7 @@ impl Out<'_> {
     }
 }
 
-impl<O: Observer<Frame>> Pump<'_, O> {
+impl Pump<'_> {
     fn run(
         &mut self,
         watched: &Watched,

@@ -19,7 +19,7 @@ use crate::program::{Supervision, hosts, shortened};
 use crate::setup::DEFAULT_CONTROL;
 use crate::{
     AgentCommand, AgentInfo, Control, Counters, End, Ended, Frame, Lab, LabOptions, LabPlan,
-    Ledger, Plane, Programs, Pumped, Roles, Settings, Turn, pump,
+    Ledger, Plane, Planner, Programs, Pumped, Roles, Settings, Turn, pump,
 };
 
 /// Between the order to start and the start: every agent has received it by then.
@@ -152,11 +152,11 @@ pub fn rehearse(
 /// It runs on the calling thread, which is pinned to a core in the meantime.
 pub fn run(
     scenario: &Scenario,
-    planner: impl Fn(&Scenario, &LabOptions) -> Result<LabPlan, OsError> + Send + 'static,
+    planner: Planner,
     roles: &Roles,
     programs: &Programs,
     remote: Option<&Remote>,
-    observer: &mut impl Observer<Frame>,
+    observer: &mut dyn Observer<Frame>,
 ) -> Result<Ran, OsError> {
     let group = scenario.programs.last().map(|program| program.group);
     let group = group.filter(|_| programs.internet);
@@ -205,9 +205,9 @@ pub fn run(
             if let Some(remote) = remote {
                 let first = Owner::next_flow(scenario);
                 let numbers = first..first + MORE_FLOWS;
-                let planner = Box::new(move |scenario: &Scenario| planner(scenario, &options));
+                let replan = Box::new(move |scenario: &Scenario| planner(scenario, &options));
                 let orders = lab.order_sender();
-                let flows = DynamicFlows::new(scenario, numbers, orders, newcomers, planner);
+                let flows = DynamicFlows::new(scenario, numbers, orders, newcomers, replan);
                 let _ = remote.running.set(Running { clock, flows: Mutex::new(flows) });
             }
             let turns = remote.map(|remote| &remote.turns);

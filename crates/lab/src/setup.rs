@@ -107,6 +107,9 @@ impl From<String> for Control {
     }
 }
 
+/// Plans the lab of a scenario, and makes the congestion controls available that it needs.
+pub type Planner = Box<dyn Fn(&Scenario, &LabOptions) -> Result<LabPlan, OsError> + Send>;
+
 /// The agents, and the role of each of them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LabPlan {

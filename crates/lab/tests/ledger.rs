@@ -117,7 +117,7 @@ impl Agents {
 
     /// The final reports, after the end of the run.
     fn concluded(mut self) -> Vec<(FlowId, classic_ecn::Report, Time)> {
-        self.ledger.conclude::<Frame>(at(2000), &mut self.heard);
+        self.ledger.conclude(at(2000), &mut self.heard);
         self.heard.detected
     }
 }
@@ -129,7 +129,7 @@ fn samples_show_the_detector_of_those_that_have_one() {
         agents.sampled(flow, 100, sample(3));
     }
     agents.sampled(CUBIC, 100, TcpSample { prague: None, ..sample(3) });
-    agents.ledger.sample::<Frame>(at(200), &mut agents.heard);
+    agents.ledger.sample(at(200), &mut agents.heard);
     let seen: Vec<_> =
         agents.heard.sampled.iter().map(|s| (s.flow, s.classic_ecn, s.alpha)).collect();
     let expected =
@@ -147,7 +147,7 @@ fn the_last_word_is_that_at_the_close() {
     agents.closed(WITH, 300);
     // A later sample of the server replaces the report, and is no sample of an open flow.
     agents.sampled(WITH, 310, sample(9));
-    agents.ledger.sample::<Frame>(at(400), &mut agents.heard);
+    agents.ledger.sample(at(400), &mut agents.heard);
     assert_eq!(agents.heard.sampled.len(), 0);
     let expected = [(WITH, report(2), at(300)), (WITH, report(9), at(310))];
     assert_eq!(agents.concluded(), expected);

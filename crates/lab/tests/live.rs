@@ -135,7 +135,7 @@ impl Run {
         let agent = AgentCommand { program, args: Vec::new() };
         let watcher = Watcher::default();
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        match Live::start(&scenario(set), plan, &agent, watcher.clone()) {
+        match Live::start(&scenario(set), Box::new(plan), &agent, Box::new(watcher.clone())) {
             Ok(live) => Some(Run { live, watcher, _alone: alone }),
             Err(OsError::Machine(why)) => {
                 println!("skipped: {why}");

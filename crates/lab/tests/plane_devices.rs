@@ -260,11 +260,11 @@ fn reports_reach_the_observer_with_their_own_times() {
     // A report for a flow that does not exist has no effect.
     tell.send(Report::Opened { flow: FlowId::new(9), at: at(2) }).unwrap();
     ledger.pass_on(&mut heard);
-    ledger.sample::<Frame>(at(3), &mut heard);
+    ledger.sample(at(3), &mut heard);
     tell.send(Report::Closed { flow: FlowId::new(1), at: at(4) }).unwrap();
     tell.send(Report::Sample { flow: FlowId::new(1), at: at(5), sample: sample(2) }).unwrap();
     ledger.pass_on(&mut heard);
-    ledger.sample::<Frame>(at(6), &mut heard);
+    ledger.sample(at(6), &mut heard);
     let expected = [
         "1 of 1 opened for None at 1ms",
         "1 sent again at 2ms",

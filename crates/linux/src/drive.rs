@@ -99,7 +99,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// For an observer of the run. The flows of programs are recognized by both directions.
-    pub fn new(scenario: &Scenario, programs: Programs, observer: &impl Observer<Frame>) -> Job {
+    pub fn new(scenario: &Scenario, programs: Programs, observer: &dyn Observer<Frame>) -> Job {
         let has_programs = !scenario.programs.is_empty();
         Job {
             scenario: scenario.clone(),

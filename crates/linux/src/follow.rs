@@ -147,7 +147,7 @@ impl Followed {
         frame: Frame,
         whose: Whose,
         now: Time,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
     ) {
         self.counts.arrived += 1;
         if self.hop.is_none() {
@@ -191,7 +191,7 @@ impl Followed {
         whose: Whose,
         now: Time,
         common: &mut Common,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
     ) {
         let marked = left.ecn() == Ecn::Ce;
         let found = self.take(&left, whose, now, common, observer);
@@ -228,7 +228,7 @@ impl Followed {
     }
 
     /// The next discipline takes the place of the present one, which began at `began` and is over.
-    fn replaced(&mut self, began: Time, common: &mut Common, observer: &mut impl Observer<Frame>) {
+    fn replaced(&mut self, began: Time, common: &mut Common, observer: &mut dyn Observer<Frame>) {
         let Some(aqm) = self.later.pop() else { return };
         self.aqm = aqm;
         for (whose, queues) in std::mem::take(&mut self.waiting) {
@@ -256,7 +256,7 @@ impl Followed {
         cause: DropCause,
         at: Time,
         common: &mut Common,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
     ) {
         match self.hop {
             None => {
@@ -278,7 +278,7 @@ impl Followed {
         whose: Whose,
         now: Time,
         common: &mut Common,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
     ) -> Option<(Queue, Waiting)> {
         let queues = self.waiting.get_mut(&whose)?;
         let (queue, place) = Queue::ALL.into_iter().find_map(|queue| {
@@ -370,7 +370,7 @@ impl Follower {
 
     /// The next discipline of a link takes the place of the present one, which began at `began` and is
     /// over.
-    pub fn replaced(&mut self, link: Direction, began: Time, observer: &mut impl Observer<Frame>) {
+    pub fn replaced(&mut self, link: Direction, began: Time, observer: &mut dyn Observer<Frame>) {
         let Follower { link: down, uplink, common, .. } = self;
         match (link, uplink) {
             (Direction::Down, _) => down.replaced(began, common, observer),
@@ -389,7 +389,7 @@ impl Follower {
     }
 
     /// A packet from an end arrived.
-    pub fn arrived(&mut self, from: End, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
+    pub fn arrived(&mut self, from: End, packet: Passed<'_>, observer: &mut dyn Observer<Frame>) {
         let Some((frame, whose)) = self.entering(packet, from, false) else { return };
         if from == End::Server {
             self.received[usize::from(packet.pair)] += 1;
@@ -406,7 +406,7 @@ impl Follower {
         &mut self,
         link: Direction,
         packet: Passed<'_>,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
     ) {
         let Some(left) = self.frame(packet.bytes) else { return };
         let whose = {
@@ -430,7 +430,7 @@ impl Follower {
     }
 
     /// A packet from a client reached its server.
-    pub fn answered(&mut self, packet: Passed<'_>, observer: &mut impl Observer<Frame>) {
+    pub fn answered(&mut self, packet: Passed<'_>, observer: &mut dyn Observer<Frame>) {
         let Some((frame, _)) = self.entering(packet, End::Client, true) else { return };
         observer.answered(&frame, packet.at);
         self.common.pool.give(frame.into_buffer());

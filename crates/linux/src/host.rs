@@ -159,7 +159,7 @@ impl Real {
         scenario: &Scenario,
         programs: Programs,
         control: impl Fn(&Group) -> Control,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
     ) -> Result<Ran, OsError> {
         let instead = check(scenario, &control)?;
         let job = Job::new(scenario, programs.clone(), observer);

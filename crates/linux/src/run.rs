@@ -79,7 +79,7 @@ impl Virtual {
         &self,
         scenario: &Scenario,
         programs: Programs,
-        observer: &mut impl Observer<Frame>,
+        observer: &mut dyn Observer<Frame>,
     ) -> Result<Ran, OsError> {
         let instead = check(scenario)?;
         let core = self.cores.take();

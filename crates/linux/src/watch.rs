@@ -66,7 +66,7 @@ pub(crate) fn follow(
     scenario: &Scenario,
     place: Place,
     instead: Vec<String>,
-    observer: &mut impl Observer<Frame>,
+    observer: &mut dyn Observer<Frame>,
 ) -> Result<Ran, OsError> {
     let mut telling = Telling::new(scenario, place, observer);
     let mut reader = Reader::new(scribe.events.take());
@@ -236,8 +236,8 @@ impl Reader {
 }
 
 /// Reports to an observer.
-struct Telling<'a, O> {
-    observer: &'a mut O,
+struct Telling<'a> {
+    observer: &'a mut dyn Observer<Frame>,
     follower: Follower,
     ledger: Ledger,
     reports: mpsc::Sender<l4s_lab::Report>,
@@ -251,8 +251,8 @@ struct Telling<'a, O> {
     ending: Option<Ending>,
 }
 
-impl<'a, O: Observer<Frame>> Telling<'a, O> {
-    fn new(scenario: &'a Scenario, place: Place, observer: &'a mut O) -> Self {
+impl<'a> Telling<'a> {
+    fn new(scenario: &'a Scenario, place: Place, observer: &'a mut dyn Observer<Frame>) -> Self {
         let (reports, told) = mpsc::channel();
         Telling {
             samples: observer.sampling_interval() == Some(SAMPLE_EVERY),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use l4s_live::Meter;
 use l4s_scenario::Plan;
-use l4s_substrate::{Sim, Substrate};
+use l4s_substrate::{Lanes, Sim};
 use l4s_units::{Duration, Time};
 
 const SCENARIO: &str = "duration = \"1000s\"\nlink = { rate = \"1gbit\" }\naqm = \"dualpi2\"\n\

@@ -24,7 +24,7 @@ use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use l4s_substrate::Substrate;
+use l4s_substrate::Lanes;
 use serde_json::value::RawValue;
 
 use crate::Meter;
@@ -45,7 +45,7 @@ pub const MESSAGE: usize = 64 << 10;
 /// The configuration of a server.
 pub struct Options {
     /// The substrate of its lanes.
-    pub substrate: Box<dyn Substrate<Meter>>,
+    pub substrate: Box<dyn Lanes<Meter>>,
     /// The presets of its sessions.
     pub presets: Presets,
     /// The token that requests must carry. A server that listens on more than loopback makes one
@@ -193,7 +193,7 @@ impl Drop for Seat {
     }
 }
 
-fn greeting(substrate: &dyn Substrate<Meter>, presets: &Presets, limits: &Limits) -> Greeting {
+fn greeting(substrate: &dyn Lanes<Meter>, presets: &Presets, limits: &Limits) -> Greeting {
     let (min, max) = (*limits::SPEED.start(), *limits::SPEED.end());
     let real = Span { min: 1.0, max: 1.0 };
     Greeting {
@@ -210,8 +210,8 @@ fn greeting(substrate: &dyn Substrate<Meter>, presets: &Presets, limits: &Limits
             downloads: limits::DOWNLOADS_AT_A_TIME,
             rate_bps: limits::RATE.as_bps() as f64,
             message_bytes: MESSAGE,
-            compare: substrate.capabilities().virtual_time,
-            speed: if substrate.capabilities().virtual_time { Span { min, max } } else { real },
+            compare: substrate.has_virtual_time(),
+            speed: if substrate.has_virtual_time() { Span { min, max } } else { real },
         },
         disciplines: Discipline::all(),
         controls: Discipline::controls(),

@@ -13,7 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use l4s_substrate::Substrate;
+use l4s_substrate::Lanes;
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::Meter;
@@ -31,7 +31,7 @@ const STATES: usize = 16;
 /// The common parts of all sessions of a server.
 pub(crate) struct Ground {
     /// The substrate of their lanes.
-    pub substrate: Box<dyn Substrate<Meter>>,
+    pub substrate: Box<dyn Lanes<Meter>>,
     /// Their presets.
     pub presets: Presets,
     /// How long a session goes on without viewers.

@@ -5,7 +5,7 @@ use l4s_live::protocol::{BUCKETS, BUCKETS_PER_DECADE, FIRST_BUCKET_MS, LaneState
 use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
 use l4s_model::Scenario;
 use l4s_scenario::Plan;
-use l4s_substrate::{Sim, Substrate};
+use l4s_substrate::{Lanes, Sim};
 use l4s_units::{Duration, Time};
 
 const MIXED: &str = r#"

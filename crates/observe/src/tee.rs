@@ -58,7 +58,7 @@ impl<P: Traced> Observer<P> for () {
     pass_on! { |self, _tell| {} }
 }
 
-impl<P: Traced, O: Observer<P>> Observer<P> for &mut O {
+impl<P: Traced, O: Observer<P> + ?Sized> Observer<P> for &mut O {
     pass_on! { |self, tell| tell!((**self)); }
 
     fn sampling_interval(&self) -> Option<Duration> {

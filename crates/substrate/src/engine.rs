@@ -1,10 +1,10 @@
 //! A substrate by its name.
 
-use crate::{Error, Observe, Sim, Substrate};
+use crate::{Error, Lanes, Observe, Sim, Substrate};
 #[cfg(all(target_os = "linux", feature = "kernels"))]
 use crate::{Kernel, Linux, Qdisc};
 
-/// A substrate for observers of any type.
+/// A substrate by its name.
 pub enum Engine {
     /// The simulator.
     Sim(Sim),
@@ -47,8 +47,8 @@ impl Engine {
         }
     }
 
-    /// The substrate for observers of type `O`.
-    pub fn on<O: Observe>(&self) -> &dyn Substrate<O> {
+    /// The substrate.
+    pub fn on(&self) -> &dyn Substrate {
         match self {
             Engine::Sim(sim) => sim,
             #[cfg(all(target_os = "linux", feature = "kernels"))]
@@ -60,16 +60,19 @@ impl Engine {
         }
     }
 
-    /// The substrate as a value, for observers of type `O`.
-    pub fn boxed<O: Observe>(self) -> Box<dyn Substrate<O>> {
+    /// The substrate, for live lanes.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn lanes<O: Observe + Send + 'static>(self) -> Result<Box<dyn Lanes<O>>, Error> {
         match self {
-            Engine::Sim(sim) => Box::new(sim),
+            Engine::Sim(sim) => Ok(Box::new(sim)),
             #[cfg(all(target_os = "linux", feature = "kernels"))]
-            Engine::Kernel(kernel) => Box::new(kernel),
+            Engine::Kernel(kernel) => Ok(Box::new(kernel)),
             #[cfg(all(target_os = "linux", feature = "kernels"))]
-            Engine::Linux(linux) => Box::new(linux),
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
-            Engine::Qdisc(qdisc) => Box::new(qdisc),
+            Engine::Linux(_) | Engine::Qdisc(_) => {
+                Err(Error::Unsupported(format!("--on {}: no live lanes", self.on().name())))
+            }
         }
     }
 }

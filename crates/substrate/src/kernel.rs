@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use l4s_bottleneck::Download;
-use l4s_lab::{Control, End, Frame, LabOptions, LabPlan, Live, Roles};
+use l4s_lab::{Control, End, Frame, LabPlan, Live, Planner, Roles};
 use l4s_model::{Group, Scenario};
 use l4s_observe::Observer;
 use l4s_os::OsError;
@@ -13,8 +13,8 @@ use crate::controls::Controls;
 use crate::reenter::{AGENT, PROGRAM, this_program};
 use crate::trial::{Codepoints, trial};
 use crate::{
-    Capabilities, Error, Lane, Lateness, MOST_DOWNLOADS, Observe, ProgramHost, Programs, Ran,
-    Substrate, Watch, to_the_end,
+    Error, Lane, Lanes, Lateness, MOST_DOWNLOADS, Observe, ProgramHost, Programs, Ran, Substrate,
+    Watch, to_the_end,
 };
 
 const OPTION: &str = "--on kernel";
@@ -51,15 +51,13 @@ impl Kernel {
 
     /// Plans labs, and makes the congestion controls available that they need: also for a run that
     /// changes.
-    fn planner(
-        &self,
-    ) -> impl Fn(&Scenario, &LabOptions) -> Result<LabPlan, OsError> + Send + 'static {
+    fn planner(&self) -> Planner {
         let controls = Arc::clone(&self.controls);
-        move |scenario, options| {
+        Box::new(move |scenario, options| {
             let mut controls = lock(&controls);
             controls.provide(scenario).map_err(|error| OsError::Machine(error.to_string()))?;
             LabPlan::new(scenario, |group| controls.of(group), options)
-        }
+        })
     }
 
     /// Loads every congestion control of a scenario, and checks that a lab can run it.
@@ -94,13 +92,13 @@ impl Kernel {
     }
 }
 
-impl<O: Observe> Substrate<O> for Kernel {
+impl Substrate for Kernel {
     fn name(&self) -> &'static str {
         "kernel"
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: true }
+    fn has_virtual_time(&self) -> bool {
+        false
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -128,13 +126,20 @@ impl<O: Observe> Substrate<O> for Kernel {
         &self,
         scenario: &Scenario,
         programs: &Programs,
-        observer: &mut O,
+        observer: &mut dyn Observe,
         _: &mut Watch,
     ) -> Result<Ran, Error> {
         let remote = programs.remote.as_deref();
         let programs = l4s_lab::Programs::from(programs);
         let foreground = programs.foreground;
-        let ran = l4s_lab::run(scenario, self.planner(), &self.roles, &programs, remote, observer);
+        let ran = l4s_lab::run(
+            scenario,
+            self.planner(),
+            &self.roles,
+            &programs,
+            remote,
+            observer.of_frames(),
+        );
         let ran = ran.map_err(failure)?;
         let last = scenario.programs.len().checked_sub(1);
         let in_front =
@@ -151,11 +156,14 @@ impl<O: Observe> Substrate<O> for Kernel {
             ..Ran::default()
         })
     }
+}
 
+impl<O: Observe + Send + 'static> Lanes<O> for Kernel {
     fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error> {
         lock(&self.controls).provide(scenario)?;
         let observer = Arc::new(Mutex::new(observer));
-        let live = Live::start(scenario, self.planner(), &self.roles.agent, Arc::clone(&observer));
+        let reports = Box::new(Arc::clone(&observer));
+        let live = Live::start(scenario, self.planner(), &self.roles.agent, reports);
         let live = live.map_err(failure)?.with_most_downloads(MOST_DOWNLOADS);
         Ok(Box::new(KernelLane { live, observer }))
     }
@@ -168,7 +176,7 @@ struct KernelLane<O> {
     observer: Arc<Mutex<O>>,
 }
 
-impl<O: Observe> Lane<O> for KernelLane<O> {
+impl<O: Observe + Send> Lane<O> for KernelLane<O> {
     fn advance(&mut self, to: Time) -> Result<(), Error> {
         loop {
             let turned_away = |download: &Download| {

@@ -1,9 +1,9 @@
 //! Everything that can run a scenario, behind one trait.
 //!
-//! A [`Substrate`] has a name and [`Capabilities`]. It checks scenarios, prepares their requirements,
-//! runs one and reports every event to an observer, or opens a live [`Lane`] whose scenario may
-//! change. [`Engine`] is the substrate of a name: the simulator anywhere; on Linux also real sockets
-//! through our bottleneck, a kernel in virtual time, and a queue discipline of this kernel.
+//! A [`Substrate`] checks scenarios, prepares their requirements, runs one, and reports every event to an
+//! observer. Some open a live [`Lane`] whose scenario may change ([`Lanes`]). [`Engine`] is the substrate of a
+//! name: the simulator anywhere; on Linux also real sockets through our bottleneck, a kernel in virtual time, and
+//! a queue discipline of this kernel.
 //!
 //! The feature `kernels` (default) has all substrates but the simulator. It needs clang and libbpf.
 
@@ -48,17 +48,39 @@ pub use trial::{Arrival, Disciplines, disciplines, ect1_arrives, lab_works, linu
 /// Downloads that a live lane has open at a time; a further one is turned away.
 pub const MOST_DOWNLOADS: usize = 2_000;
 
-/// An observer of the packets of every substrate.
+/// An observer of the packets of every substrate, of a type that is known or not.
 #[cfg(all(target_os = "linux", feature = "kernels"))]
-pub trait Observe: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> + Send + 'static {}
-#[cfg(all(target_os = "linux", feature = "kernels"))]
-impl<O> Observe for O where O: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> + Send + 'static {}
+pub trait Observe: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> {
+    /// It, for the packets of the simulator.
+    fn of_packets(&mut self) -> &mut dyn Observer<l4s_sim::Packet>;
+    /// It, for packets of bytes.
+    fn of_frames(&mut self) -> &mut dyn Observer<l4s_lab::Frame>;
+}
 
-/// An observer of the packets of every substrate.
+#[cfg(all(target_os = "linux", feature = "kernels"))]
+impl<O: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame>> Observe for O {
+    fn of_packets(&mut self) -> &mut dyn Observer<l4s_sim::Packet> {
+        self
+    }
+
+    fn of_frames(&mut self) -> &mut dyn Observer<l4s_lab::Frame> {
+        self
+    }
+}
+
+/// An observer of the packets of the simulator, of a type that is known or not.
 #[cfg(not(all(target_os = "linux", feature = "kernels")))]
-pub trait Observe: Observer<l4s_sim::Packet> + Send + 'static {}
+pub trait Observe: Observer<l4s_sim::Packet> {
+    /// It, for the packets of the simulator.
+    fn of_packets(&mut self) -> &mut dyn Observer<l4s_sim::Packet>;
+}
+
 #[cfg(not(all(target_os = "linux", feature = "kernels")))]
-impl<O: Observer<l4s_sim::Packet> + Send + 'static> Observe for O {}
+impl<O: Observer<l4s_sim::Packet>> Observe for O {
+    fn of_packets(&mut self) -> &mut dyn Observer<l4s_sim::Packet> {
+        self
+    }
+}
 
 /// Receives the present time of a run, and ends the run with [`ControlFlow::Break`]. The simulator
 /// calls it about 50 times a second; the others do not, since a kernel's run cannot be interrupted.
@@ -69,13 +91,14 @@ pub fn to_the_end(_: Time) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Runs scenarios for an observer of type `O`.
-pub trait Substrate<O: Observe>: Send + Sync {
+/// Runs scenarios.
+pub trait Substrate: Send + Sync {
     /// Its name, as in `--on sim`.
     fn name(&self) -> &'static str;
 
-    /// Its capabilities.
-    fn capabilities(&self) -> Capabilities;
+    /// Whether time is virtual: several runs at once do not disturb each other, and a lane can pause and run
+    /// at another speed. In real time a run needs the machine for itself.
+    fn has_virtual_time(&self) -> bool;
 
     /// Checks whether it can run a scenario at all, on any machine. Returns its replacements
     /// of some settings, for people.
@@ -100,25 +123,18 @@ pub trait Substrate<O: Observe>: Send + Sync {
         &self,
         scenario: &Scenario,
         programs: &Programs,
-        observer: &mut O,
+        observer: &mut dyn Observe,
         watch: &mut Watch,
     ) -> Result<Ran, Error>;
-
-    /// Opens a live lane at time zero.
-    ///
-    /// # Errors
-    /// It has no live lanes ([`Capabilities::live`]), or cannot run this scenario.
-    fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error>;
 }
 
-/// The capabilities of a substrate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Capabilities {
-    /// It runs in virtual time: several runs at once do not disturb each other, and a lane can
-    /// pause and run at another speed. In real time a run needs the machine for itself.
-    pub virtual_time: bool,
-    /// It opens live lanes.
-    pub live: bool,
+/// A substrate that opens live lanes for observers of type `O`.
+pub trait Lanes<O>: Substrate {
+    /// Opens a lane at time zero.
+    ///
+    /// # Errors
+    /// It cannot run this scenario.
+    fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error>;
 }
 
 /// A host of a group.

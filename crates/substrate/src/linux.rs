@@ -7,7 +7,7 @@ use l4s_model::Scenario;
 use l4s_os::OsError;
 
 use crate::reenter::{BOOT, GUEST, this_program};
-use crate::{Capabilities, Error, Lane, Observe, Programs, Ran, Substrate, Watch};
+use crate::{Error, Observe, Programs, Ran, Substrate, Watch};
 
 const OPTION: &str = "--on linux";
 
@@ -34,13 +34,13 @@ impl Linux {
     }
 }
 
-impl<O: Observe> Substrate<O> for Linux {
+impl Substrate for Linux {
     fn name(&self) -> &'static str {
         "linux"
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: true, live: false }
+    fn has_virtual_time(&self) -> bool {
+        true
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -48,7 +48,7 @@ impl<O: Observe> Substrate<O> for Linux {
     }
 
     fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error> {
-        let notes = differences(scenarios, |scenario| Substrate::<O>::check(self, scenario))?;
+        let notes = differences(scenarios, |scenario| self.check(scenario))?;
         self.virtual_kernel()?;
         for scenario in scenarios {
             l4s_lab::check_programs(scenario).map_err(failure)?;
@@ -60,15 +60,11 @@ impl<O: Observe> Substrate<O> for Linux {
         &self,
         scenario: &Scenario,
         programs: &Programs,
-        observer: &mut O,
+        observer: &mut dyn Observe,
         _: &mut Watch,
     ) -> Result<Ran, Error> {
-        let ran = self.virtual_kernel()?.run(scenario, programs.into(), observer);
+        let ran = self.virtual_kernel()?.run(scenario, programs.into(), observer.of_frames());
         ran.map(|ran| concluded(scenario, ran)).map_err(failure)
-    }
-
-    fn lane(&self, _: &Scenario, _: O) -> Result<Box<dyn Lane<O>>, Error> {
-        Err(Error::Unsupported(format!("{OPTION}: live lanes are not supported")))
     }
 }
 

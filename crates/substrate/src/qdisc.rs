@@ -10,7 +10,7 @@ use l4s_os::OsError;
 use crate::controls::Controls;
 use crate::linux::{concluded, differences};
 use crate::reenter::{ROUTER, parts, this_program};
-use crate::{Capabilities, Error, Lane, Observe, Programs, Ran, Substrate, Watch};
+use crate::{Error, Observe, Programs, Ran, Substrate, Watch};
 
 const OPTION: &str = "--on qdisc";
 
@@ -47,13 +47,13 @@ impl Qdisc {
     }
 }
 
-impl<O: Observe> Substrate<O> for Qdisc {
+impl Substrate for Qdisc {
     fn name(&self) -> &'static str {
         "qdisc"
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: false }
+    fn has_virtual_time(&self) -> bool {
+        false
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -65,7 +65,7 @@ impl<O: Observe> Substrate<O> for Qdisc {
             self.with_controls(|controls| controls.provide(scenario))?;
             l4s_lab::check_programs(scenario).map_err(failure)?;
         }
-        let notes = differences(scenarios, |scenario| Substrate::<O>::check(self, scenario))?;
+        let notes = differences(scenarios, |scenario| self.check(scenario))?;
         let each = scenarios.iter().copied();
         if let Some(why) = self.real.missing(each.clone()).map_err(failure)? {
             return Err(Error::Machine(format!(
@@ -81,15 +81,16 @@ impl<O: Observe> Substrate<O> for Qdisc {
         &self,
         scenario: &Scenario,
         programs: &Programs,
-        observer: &mut O,
+        observer: &mut dyn Observe,
         _: &mut Watch,
     ) -> Result<Ran, Error> {
-        let ran = self.real.run(scenario, programs.into(), |group| self.control(group), observer);
+        let ran = self.real.run(
+            scenario,
+            programs.into(),
+            |group| self.control(group),
+            observer.of_frames(),
+        );
         ran.map(|ran| concluded(scenario, ran)).map_err(failure)
-    }
-
-    fn lane(&self, _: &Scenario, _: O) -> Result<Box<dyn Lane<O>>, Error> {
-        Err(Error::Unsupported(format!("{OPTION}: live lanes are not supported")))
     }
 }
 

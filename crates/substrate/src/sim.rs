@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use l4s_model::{Group, Scenario};
+use l4s_observe::Observer;
 use l4s_sim::{Outcome, Simulation};
 use l4s_units::{Duration, Time};
 
-use crate::{Capabilities, Error, Lane, MOST_DOWNLOADS, Observe, Programs, Ran, Substrate, Watch};
+use crate::{Error, Lane, Lanes, MOST_DOWNLOADS, Observe, Programs, Ran, Substrate, Watch};
 
 /// The wall time between two calls of a [`Watch`], within a factor of two.
 const WATCH_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
@@ -19,13 +20,43 @@ const SHORTEST_SLICE: Duration = Duration::from_micros(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sim;
 
-impl<O: Observe> Substrate<O> for Sim {
+impl Sim {
+    /// As [`Substrate::run`], for an observer whose type is known: the compiler removes the events that it ignores.
+    pub fn simulate(
+        &self,
+        scenario: &Scenario,
+        observer: impl Observer<l4s_sim::Packet>,
+        watch: &mut Watch,
+    ) -> Ran {
+        let end = Time::ZERO + scenario.duration;
+        let mut simulation = Simulation::new(scenario, observer);
+        let mut slice = Duration::from_millis(10);
+        while simulation.now() < end {
+            let began = Instant::now();
+            simulation.advance((simulation.now() + slice).min(end));
+            let took = began.elapsed();
+            if watch(simulation.now()).is_break() {
+                break;
+            }
+            if took < WATCH_INTERVAL / 2 {
+                slice = slice * 2;
+            } else if took > WATCH_INTERVAL * 2 {
+                slice = (slice / 2).max(SHORTEST_SLICE);
+            }
+        }
+        let time = simulation.now().since(Time::ZERO);
+        let (Outcome { packets, events, .. }, _) = simulation.finish();
+        Ran { time, packets, events: Some(events), ..Ran::default() }
+    }
+}
+
+impl Substrate for Sim {
     fn name(&self) -> &'static str {
         "sim"
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: true, live: true }
+    fn has_virtual_time(&self) -> bool {
+        true
     }
 
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
@@ -51,7 +82,7 @@ impl<O: Observe> Substrate<O> for Sim {
     fn prepare(&self, scenarios: &[&Scenario]) -> Result<Vec<String>, Error> {
         let mut notes = BTreeSet::new();
         for scenario in scenarios {
-            notes.extend(Substrate::<O>::check(self, scenario)?);
+            notes.extend(self.check(scenario)?);
         }
         Ok(notes.into_iter().collect())
     }
@@ -60,36 +91,20 @@ impl<O: Observe> Substrate<O> for Sim {
         &self,
         scenario: &Scenario,
         _: &Programs,
-        observer: &mut O,
+        observer: &mut dyn Observe,
         watch: &mut Watch,
     ) -> Result<Ran, Error> {
-        let end = Time::ZERO + scenario.duration;
-        let mut simulation = Simulation::new(scenario, observer);
-        let mut slice = Duration::from_millis(10);
-        while simulation.now() < end {
-            let began = Instant::now();
-            simulation.advance((simulation.now() + slice).min(end));
-            let took = began.elapsed();
-            if watch(simulation.now()).is_break() {
-                break;
-            }
-            if took < WATCH_INTERVAL / 2 {
-                slice = slice * 2;
-            } else if took > WATCH_INTERVAL * 2 {
-                slice = (slice / 2).max(SHORTEST_SLICE);
-            }
-        }
-        let time = simulation.now().since(Time::ZERO);
-        let (Outcome { packets, events, .. }, _) = simulation.finish();
-        Ok(Ran { time, packets, events: Some(events), ..Ran::default() })
+        Ok(self.simulate(scenario, observer.of_packets(), watch))
     }
+}
 
+impl<O: Observe + Send + 'static> Lanes<O> for Sim {
     fn lane(&self, scenario: &Scenario, observer: O) -> Result<Box<dyn Lane<O>>, Error> {
         Ok(Box::new(Simulation::new(scenario, observer).with_most_downloads(MOST_DOWNLOADS)))
     }
 }
 
-impl<O: Observe> Lane<O> for Simulation<O> {
+impl<O: Observe + Send> Lane<O> for Simulation<O> {
     fn advance(&mut self, to: Time) -> Result<(), Error> {
         Simulation::advance(self, to);
         Ok(())

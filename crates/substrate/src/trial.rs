@@ -83,7 +83,7 @@ pub struct Disciplines {
 pub fn disciplines() -> Result<Disciplines, Error> {
     use l4s_aqm::{Config, cobalt, codel, dualpi2, fifo, fq_codel, pie, red};
     let (qdisc, trial) = (Qdisc::new()?, trial(MODEST));
-    Substrate::<()>::prepare(&qdisc, &[&trial])?;
+    qdisc.prepare(&[&trial])?;
     qdisc.run(&trial, &Programs::default(), &mut (), &mut to_the_end)?;
     let aqms = [
         Config::DualPi2(dualpi2::Config::default()),

@@ -13,7 +13,7 @@ use l4s_live::document::Presets;
 use l4s_live::server::{Background, Limits, Options, Server};
 use l4s_model::Scenario;
 use l4s_scenario::{Files, Plan};
-use l4s_substrate::{Capabilities, Error, Lane, Programs, Ran, Remote, Substrate, Watch};
+use l4s_substrate::{Error, Lane, Lanes, Observe, Programs, Ran, Remote, Substrate, Watch};
 use l4s_units::Time;
 
 use crate::failure::Failure;
@@ -65,13 +65,13 @@ struct Attached {
     seat: Seat,
 }
 
-impl Substrate<Meter> for Attached {
+impl Substrate for Attached {
     fn name(&self) -> &'static str {
         "kernel"
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: false, live: true }
+    fn has_virtual_time(&self) -> bool {
+        false
     }
 
     fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {
@@ -82,10 +82,18 @@ impl Substrate<Meter> for Attached {
         Ok(Vec::new())
     }
 
-    fn run(&self, _: &Scenario, _: &Programs, _: &mut Meter, _: &mut Watch) -> Result<Ran, Error> {
+    fn run(
+        &self,
+        _: &Scenario,
+        _: &Programs,
+        _: &mut dyn Observe,
+        _: &mut Watch,
+    ) -> Result<Ran, Error> {
         Err(Error::Unsupported("the shell is the run".to_owned()))
     }
+}
 
+impl Lanes<Meter> for Attached {
     fn lane(&self, scenario: &Scenario, meter: Meter) -> Result<Box<dyn Lane<Meter>>, Error> {
         let mut left = PATIENCE;
         let began = loop {

@@ -61,7 +61,7 @@ impl Server {
         let address = listener.local_addr().map_err(refused)?;
         let mut token = options.token.take();
         // Who has real sockets is root, and other users of this machine are not.
-        let open = address.ip().is_loopback() && options.substrate.capabilities().virtual_time;
+        let open = address.ip().is_loopback() && options.substrate.has_virtual_time();
         if token.is_none() && !open {
             token = Some(Token::random().map_err(BindError::Token)?);
         }

@@ -85,7 +85,7 @@ pub(super) async fn serve(
 async fn end(app: &App, signal: &impl AsyncFn()) {
     let threads = app.end();
     let last = Instant::now() + FAREWELL;
-    let simulated = app.ground.substrate.capabilities().virtual_time;
+    let simulated = app.ground.substrate.has_virtual_time();
     let mut again = pin!(signal());
     loop {
         let viewers = app.viewers.load(Ordering::Relaxed) > 0 && Instant::now() < last;

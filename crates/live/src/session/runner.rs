@@ -82,7 +82,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// A lane broke down, or the system grants no more memory.
     pub fn step(&mut self, clock: &dyn Fn() -> Duration) -> Result<(), String> {
-        let virtual_time = self.ground.substrate.capabilities().virtual_time;
+        let virtual_time = self.ground.substrate.has_virtual_time();
         let began = clock();
         self.pace.count(began);
         while let Some(next) = self.pace.next() {
@@ -150,7 +150,7 @@ impl<'a> Runner<'a> {
     }
 
     fn needs_own_time(&self, field: &str, what: &str) -> Result<(), Fault> {
-        if self.ground.substrate.capabilities().virtual_time {
+        if self.ground.substrate.has_virtual_time() {
             return Ok(());
         }
         let on = self.ground.substrate.name();
@@ -239,7 +239,7 @@ fn read<T>(
 }
 
 fn lanes(ground: &Ground, document: &Document) -> Result<Vec<Box<dyn Lane<Meter>>>, Fault> {
-    let virtual_time = ground.substrate.capabilities().virtual_time;
+    let virtual_time = ground.substrate.has_virtual_time();
     let lane = |scenario| {
         let meter = Meter::new(scenario);
         // Sockets are read once per state.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use l4s_live::Meter;
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::Observer;
-use l4s_substrate::{Capabilities, Error, Lane, Programs, Ran, Substrate, Watch};
+use l4s_substrate::{Error, Lane, Lanes, Observe, Programs, Ran, Substrate, Watch};
 use l4s_units::Time;
 
 /// The creation of its lane blocks until it is released.
@@ -42,13 +42,13 @@ struct FakeLane {
     meter: Meter,
 }
 
-impl Substrate<Meter> for Fake {
+impl Substrate for Fake {
     fn name(&self) -> &'static str {
         "fake"
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { virtual_time: !self.real, live: true }
+    fn has_virtual_time(&self) -> bool {
+        !self.real
     }
 
     fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {
@@ -59,10 +59,18 @@ impl Substrate<Meter> for Fake {
         Ok(Vec::new())
     }
 
-    fn run(&self, _: &Scenario, _: &Programs, _: &mut Meter, _: &mut Watch) -> Result<Ran, Error> {
+    fn run(
+        &self,
+        _: &Scenario,
+        _: &Programs,
+        _: &mut dyn Observe,
+        _: &mut Watch,
+    ) -> Result<Ran, Error> {
         Err(Error::Unsupported("the fake has lanes alone".to_owned()))
     }
+}
 
+impl Lanes<Meter> for Fake {
     fn lane(&self, scenario: &Scenario, meter: Meter) -> Result<Box<dyn Lane<Meter>>, Error> {
         if scenario.seed == NONE {
             return Err(Error::Run("there is no such lane".to_owned()));

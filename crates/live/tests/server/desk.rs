@@ -13,7 +13,7 @@ use l4s_live::Meter;
 use l4s_live::document::Presets;
 use l4s_live::server::{Limits, Options, Server, Token};
 use l4s_scenario::bundled;
-use l4s_substrate::Substrate;
+use l4s_substrate::Lanes;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -45,12 +45,12 @@ impl Answer {
     }
 }
 
-pub fn desk(substrate: impl Substrate<Meter> + 'static) -> Desk {
+pub fn desk(substrate: impl Lanes<Meter> + 'static) -> Desk {
     desk_with(substrate, Limits::default(), None)
 }
 
 pub fn desk_with(
-    substrate: impl Substrate<Meter> + 'static,
+    substrate: impl Lanes<Meter> + 'static,
     limits: Limits,
     token: Option<&str>,
 ) -> Desk {
