@@ -19,23 +19,22 @@
 //! Where several things fall on the same instant they happen in the simulator's order: the link,
 //! the timer of the discipline, changes of the scenario, the lines, further links, stretches, and then arrivals.
 
-use l4s_aqm::{Backlog, Departure, DropCause, MarkCause, Queue, Signal, Watch};
-use l4s_bottleneck::{
-    Ack, Acknowledgements, Bottleneck, Imperfect, Next, Route, Straddling, Successor, Wayside,
-    Where,
-};
+mod forward;
+
+use l4s_aqm::{Backlog, Departure, Signal};
+use l4s_bottleneck::{Bottleneck, Imperfect, Next, Route, Straddling, Successor, Where};
 use l4s_flows::Row;
-use l4s_model::{Change, Direction, FlowId, PathEvent, Scenario, SourceId};
+use l4s_model::{Change, Direction, FlowId, Scenario, SourceId};
 use l4s_observe::{HopEvent, LinkState, Observer, Traced};
 use l4s_units::{Duration, Time};
 
-use crate::acks::Headers;
 use crate::address::End;
 use crate::frame::Frame;
 use crate::line::Lines;
 use crate::owner::Owner;
 use crate::pool::{Buffer, Pool};
 use crate::recognised::Recognised;
+use forward::{Forward, ForwardOfHop, ForwardOfPath};
 
 /// The longest packet without segmentation offload, and some more: the MTU of Ethernet is 1500.
 const BUFFER: usize = 2048;
@@ -775,96 +774,4 @@ fn link_state(link: &Bottleneck<Frame>, now: Time) -> LinkState {
         owed: link.owed(now),
         base: link.signal().map(|signal| signal.base),
     }
-}
-
-/// Forwards the events of the bottleneck's discipline to the observer.
-struct Forward<'a> {
-    observer: &'a mut dyn Observer<Frame>,
-    pairs: &'a mut [Pair],
-    pool: &'a mut Pool,
-    recognised: Option<&'a mut Recognised>,
-    now: Time,
-}
-
-impl Watch<Frame> for Forward<'_> {
-    #[inline]
-    fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
-        self.observer.marked(packet, queue, cause, now);
-        if let Some(recognised) = &mut self.recognised {
-            recognised.marked(packet);
-        }
-    }
-
-    #[inline]
-    fn dropped(&mut self, packet: Frame, queue: Queue, cause: DropCause, now: Time) {
-        self.observer.dropped(&packet, queue, cause, now);
-        if let Some(recognised) = &mut self.recognised {
-            recognised.dropped(&packet);
-        }
-        discard(packet, self.pairs, self.pool);
-    }
-}
-
-/// Forwards the events of the discipline of a further link.
-struct ForwardOfHop<'a> {
-    hop: u16,
-    observer: &'a mut dyn Observer<Frame>,
-    pairs: &'a mut [Pair],
-    pool: &'a mut Pool,
-}
-
-impl Watch<Frame> for ForwardOfHop<'_> {
-    fn marked(&mut self, packet: &Frame, queue: Queue, cause: MarkCause, now: Time) {
-        self.observer.at_hop(self.hop, packet, queue, HopEvent::Marked(cause), now);
-    }
-
-    fn dropped(&mut self, packet: Frame, queue: Queue, cause: DropCause, now: Time) {
-        self.observer.at_hop(self.hop, &packet, queue, HopEvent::Dropped(cause), now);
-        discard(packet, self.pairs, self.pool);
-    }
-}
-
-impl Acknowledgements<Frame> for ForwardOfHop<'_> {
-    #[inline]
-    fn are_of_one_flow(&self, one: &Frame, other: &Frame) -> bool {
-        Headers.are_of_one_flow(one, other)
-    }
-
-    fn acknowledgement(&self, packet: &Frame) -> Option<Ack> {
-        Headers.acknowledgement(packet)
-    }
-}
-
-/// Forwards the events of imperfect stretches, and has the buffers of their packets.
-struct ForwardOfPath<'a> {
-    observer: &'a mut dyn Observer<Frame>,
-    pairs: &'a mut [Pair],
-    pool: &'a mut Pool,
-}
-
-impl Wayside<Frame> for ForwardOfPath<'_> {
-    fn happened(&mut self, path: u16, packet: &Frame, what: PathEvent, now: Time) {
-        self.observer.at_path(path, packet.group(), what, now);
-    }
-
-    fn copy(&mut self, packet: &Frame) -> Option<Frame> {
-        let buffer = self.pool.take();
-        if self.pool.is_exhausted() {
-            self.pool.give(buffer);
-            return None;
-        }
-        self.pairs[packet.group().index()].from(packet.from()).copied += 1;
-        Some(packet.copy_into(buffer))
-    }
-
-    fn lost(&mut self, packet: Frame) {
-        self.pairs[packet.group().index()].from(packet.from()).lost += 1;
-        self.pool.give(packet.into_buffer());
-    }
-}
-
-/// Counts a packet that was dropped, and reuses its buffer.
-fn discard(packet: Frame, pairs: &mut [Pair], pool: &mut Pool) {
-    pairs[packet.group().index()].from(packet.from()).dropped += 1;
-    pool.give(packet.into_buffer());
 }
