@@ -13,8 +13,8 @@ use crate::controls::Controls;
 use crate::reenter::{AGENT, PROGRAM, this_program};
 use crate::trial::{Codepoints, trial};
 use crate::{
-    Error, Lane, Lanes, Lateness, MOST_DOWNLOADS, Observe, ProgramHost, Programs, Ran, Substrate,
-    Watch, to_the_end,
+    Error, Identity, Lane, Lanes, Lateness, MOST_DOWNLOADS, Observe, ProgramHost, Programs, Ran,
+    Substrate, Watch, to_the_end,
 };
 
 const OPTION: &str = "--on kernel";
@@ -92,7 +92,7 @@ impl Kernel {
     }
 }
 
-impl Substrate for Kernel {
+impl Identity for Kernel {
     fn name(&self) -> &'static str {
         "kernel"
     }
@@ -100,7 +100,9 @@ impl Substrate for Kernel {
     fn has_virtual_time(&self) -> bool {
         false
     }
+}
 
+impl Substrate for Kernel {
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
         l4s_lab::check(scenario, |group| self.control(group)).map_err(failure)?;
         Ok(Vec::new())

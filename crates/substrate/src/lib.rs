@@ -91,15 +91,18 @@ pub fn to_the_end(_: Time) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Runs scenarios.
-pub trait Substrate: Send + Sync {
+/// The name of a substrate, and its kind of time.
+pub trait Identity: Send + Sync {
     /// Its name, as in `--on sim`.
     fn name(&self) -> &'static str;
 
     /// Whether time is virtual: several runs at once do not disturb each other, and a lane can pause and run
     /// at another speed. In real time a run needs the machine for itself.
     fn has_virtual_time(&self) -> bool;
+}
 
+/// Runs scenarios.
+pub trait Substrate: Identity {
     /// Checks whether it can run a scenario at all, on any machine. Returns its replacements
     /// of some settings, for people.
     ///
@@ -128,8 +131,8 @@ pub trait Substrate: Send + Sync {
     ) -> Result<Ran, Error>;
 }
 
-/// A substrate that opens live lanes for observers of type `O`.
-pub trait Lanes<O>: Substrate {
+/// Opens live lanes for observers of type `O`.
+pub trait Lanes<O>: Identity {
     /// Opens a lane at time zero.
     ///
     /// # Errors

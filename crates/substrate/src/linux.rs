@@ -7,7 +7,7 @@ use l4s_model::Scenario;
 use l4s_os::OsError;
 
 use crate::reenter::{BOOT, GUEST, this_program};
-use crate::{Error, Observe, Programs, Ran, Substrate, Watch};
+use crate::{Error, Identity, Observe, Programs, Ran, Substrate, Watch};
 
 const OPTION: &str = "--on linux";
 
@@ -34,7 +34,7 @@ impl Linux {
     }
 }
 
-impl Substrate for Linux {
+impl Identity for Linux {
     fn name(&self) -> &'static str {
         "linux"
     }
@@ -42,7 +42,9 @@ impl Substrate for Linux {
     fn has_virtual_time(&self) -> bool {
         true
     }
+}
 
+impl Substrate for Linux {
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
         l4s_linux::check(scenario).map_err(failure)
     }

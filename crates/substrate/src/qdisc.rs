@@ -10,7 +10,7 @@ use l4s_os::OsError;
 use crate::controls::Controls;
 use crate::linux::{concluded, differences};
 use crate::reenter::{ROUTER, parts, this_program};
-use crate::{Error, Observe, Programs, Ran, Substrate, Watch};
+use crate::{Error, Identity, Observe, Programs, Ran, Substrate, Watch};
 
 const OPTION: &str = "--on qdisc";
 
@@ -47,7 +47,7 @@ impl Qdisc {
     }
 }
 
-impl Substrate for Qdisc {
+impl Identity for Qdisc {
     fn name(&self) -> &'static str {
         "qdisc"
     }
@@ -55,7 +55,9 @@ impl Substrate for Qdisc {
     fn has_virtual_time(&self) -> bool {
         false
     }
+}
 
+impl Substrate for Qdisc {
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
         l4s_linux::host::check(scenario, |group| self.control(group)).map_err(failure)
     }

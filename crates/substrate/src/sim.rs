@@ -8,7 +8,9 @@ use l4s_observe::Observer;
 use l4s_sim::{Outcome, Simulation};
 use l4s_units::{Duration, Time};
 
-use crate::{Error, Lane, Lanes, MOST_DOWNLOADS, Observe, Programs, Ran, Substrate, Watch};
+use crate::{
+    Error, Identity, Lane, Lanes, MOST_DOWNLOADS, Observe, Programs, Ran, Substrate, Watch,
+};
 
 /// The wall time between two calls of a [`Watch`], within a factor of two.
 const WATCH_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
@@ -50,7 +52,7 @@ impl Sim {
     }
 }
 
-impl Substrate for Sim {
+impl Identity for Sim {
     fn name(&self) -> &'static str {
         "sim"
     }
@@ -58,7 +60,9 @@ impl Substrate for Sim {
     fn has_virtual_time(&self) -> bool {
         true
     }
+}
 
+impl Substrate for Sim {
     fn check(&self, scenario: &Scenario) -> Result<Vec<String>, Error> {
         if !scenario.programs.is_empty() {
             return Err(Error::Unsupported(

@@ -13,7 +13,7 @@ use l4s_live::document::Presets;
 use l4s_live::server::{Background, Limits, Options, Server};
 use l4s_model::Scenario;
 use l4s_scenario::{Files, Plan};
-use l4s_substrate::{Error, Lane, Lanes, Observe, Programs, Ran, Remote, Substrate, Watch};
+use l4s_substrate::{Error, Identity, Lane, Lanes, Remote};
 use l4s_units::Time;
 
 use crate::failure::Failure;
@@ -65,31 +65,13 @@ struct Attached {
     seat: Seat,
 }
 
-impl Substrate for Attached {
+impl Identity for Attached {
     fn name(&self) -> &'static str {
         "kernel"
     }
 
     fn has_virtual_time(&self) -> bool {
         false
-    }
-
-    fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {
-        Ok(Vec::new())
-    }
-
-    fn prepare(&self, _: &[&Scenario]) -> Result<Vec<String>, Error> {
-        Ok(Vec::new())
-    }
-
-    fn run(
-        &self,
-        _: &Scenario,
-        _: &Programs,
-        _: &mut dyn Observe,
-        _: &mut Watch,
-    ) -> Result<Ran, Error> {
-        Err(Error::Unsupported("the shell is the run".to_owned()))
     }
 }
 

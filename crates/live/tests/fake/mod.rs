@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use l4s_live::Meter;
 use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::Observer;
-use l4s_substrate::{Error, Lane, Lanes, Observe, Programs, Ran, Substrate, Watch};
+use l4s_substrate::{Error, Identity, Lane, Lanes};
 use l4s_units::Time;
 
 /// The creation of its lane blocks until it is released.
@@ -42,31 +42,13 @@ struct FakeLane {
     meter: Meter,
 }
 
-impl Substrate for Fake {
+impl Identity for Fake {
     fn name(&self) -> &'static str {
         "fake"
     }
 
     fn has_virtual_time(&self) -> bool {
         !self.real
-    }
-
-    fn check(&self, _: &Scenario) -> Result<Vec<String>, Error> {
-        Ok(Vec::new())
-    }
-
-    fn prepare(&self, _: &[&Scenario]) -> Result<Vec<String>, Error> {
-        Ok(Vec::new())
-    }
-
-    fn run(
-        &self,
-        _: &Scenario,
-        _: &Programs,
-        _: &mut dyn Observe,
-        _: &mut Watch,
-    ) -> Result<Ran, Error> {
-        Err(Error::Unsupported("the fake has lanes alone".to_owned()))
     }
 }
 
