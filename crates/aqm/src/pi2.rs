@@ -132,6 +132,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many packets: minutes")]
     fn the_base_probability_is_squared_for_everyone() {
         for ecn in [Ecn::Ect0, Ecn::Ect1] {
             let (seen, p, signal) = fates(Config::dctth(), ecn);
@@ -144,6 +145,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many packets: minutes")]
     fn without_ecn_all_are_dropped() {
         let config = Config { ecn: false, ..Config::coupled() };
         for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct] {
@@ -154,6 +156,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "many packets: minutes")]
     fn coupled_marking_in_the_one_queue() {
         let (seen, p, signal) = fates(Config::coupled(), Ecn::Ect1);
         near(seen.marks(Queue::Q, MarkCause::Coupled), 2.0 * p);

@@ -108,6 +108,7 @@ fn once_at_rest_the_first_signal_takes_an_interval() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn no_signal_at_target_or_below() {
     let mut bench = Bench::new(Config::linux());
     assert_eq!(bench.serve(Ecn::Ect0, 5, 20..3020), []);
@@ -118,6 +119,7 @@ fn no_signal_at_target_or_below() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn what_shapes_knows_the_time_of_a_packet() {
     let at = |mbps| Config::shaped().at(Rate::from_mbps(mbps));
     let (ms, us) = (Duration::from_millis, Duration::from_micros);
@@ -225,6 +227,7 @@ fn an_empty_queue_lowers_blue_once_per_target() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn blue_drops_whatever_can_be_marked_and_says_why() {
     for (ecn, cause) in [(Ecn::Ect1, DropCause::Overload), (Ecn::NotEct, DropCause::Aqm)] {
         const N: u64 = 20_000;

@@ -494,6 +494,7 @@ fn the_profile_of_docsis_has_its_constants() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn bytemode_spares_small_packets_in_proportion() {
     let config = Config { bytemode: true, ..Config::rfc8033() };
     let mut rng = rng(SEED);
@@ -520,6 +521,7 @@ fn verdicts(config: Config, p: f64, ecn: Ecn) -> Counters {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn ecn_capable_packets_are_marked_up_to_the_threshold_and_dropped_above() {
     let counts = |config: Config, p, ecn| {
         let seen = verdicts(config, p, ecn);

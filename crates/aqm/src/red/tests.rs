@@ -41,6 +41,7 @@ fn the_weight_is_the_one_that_tc_derives() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn nothing_happens_below_the_lower_threshold_and_all_is_signalled_above_the_upper() {
     let below = fates(Config::slides(), 119_999, Ecn::NotEct);
     assert_eq!(below.dropped(Queue::Q), 0);
@@ -49,6 +50,7 @@ fn nothing_happens_below_the_lower_threshold_and_all_is_signalled_above_the_uppe
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn between_the_thresholds_signals_come_at_twice_the_ramps_probability_evenly() {
     // In the middle of the ramp the probability is 1 %. The gap between signals is uniform from 1 to 100
     // (Floyd and Jacobson §7), about 51 on average.
@@ -60,6 +62,7 @@ fn between_the_thresholds_signals_come_at_twice_the_ramps_probability_evenly() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn the_probability_is_a_ramp() {
     let p = |bytes| signals(bytes).1.as_f64();
     assert_eq!(p(119_999), 0.0);
@@ -69,6 +72,7 @@ fn the_probability_is_a_ramp() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
 fn ecn_capable_packets_are_marked_unless_told_otherwise() {
     let seen = |config, ecn| fates(config, 400_000, ecn);
     let marked = seen(Config::slides(), Ecn::Ect0);
