@@ -2,11 +2,13 @@
 //! not there, and a mark changes nothing but the ECN field and the header checksum.
 #![no_main]
 
-use l4s_flows::ip::{IpPacket, Version};
+use l4s_flows::ip::{IpPacket, Joined, Version, complete_checksum};
 use l4s_units::Ecn;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
+    let [start, at] = [0, 1].map(|n| usize::from(bytes.get(n).copied().unwrap_or_default()));
+    let _ = complete_checksum(&mut bytes.to_vec(), start, at);
     let Ok(packet) = IpPacket::new_checked(bytes) else { return };
     assert!(packet.length() <= bytes.len());
     assert!(packet.ip_header_length() + packet.payload_length() <= packet.length());
@@ -14,6 +16,21 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = (packet.is_local(), packet.ports(), packet.fragment(), packet.protocol());
     if let Some(tcp) = packet.tcp() {
         let _ = (tcp.seq(), tcp.ack_number(), tcp.ece(), tcp.cwr(), tcp.ae(), tcp.syn(), tcp.fin());
+    }
+
+    let mut buffer = [0; 2048];
+    for number in 0..3 {
+        let size = 1 + usize::from(bytes[0]) * 8;
+        if let Some(length) = packet.segment(size, number, &mut buffer) {
+            let segment = IpPacket::new_checked(&buffer[..length]).expect("a segment is a packet");
+            assert!(segment.length() == length && segment.payload_length() <= size);
+        }
+    }
+    let mut joined = Joined::default();
+    if joined.begin(&packet) {
+        assert!(joined.is_of_connection(&packet));
+        // It does not follow itself.
+        assert!(!joined.push(&packet));
     }
 
     let mut marked = bytes.to_vec();

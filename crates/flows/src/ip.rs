@@ -5,9 +5,11 @@
 //! are checked where possible: a length field that claims more bytes than came is
 //! [`Malformed::Cut`].
 
+mod offload;
 mod rewrite;
 mod tcp_header;
 
+pub use offload::{Cut, Joined, complete_checksum};
 pub use rewrite::set_ecn;
 pub use tcp_header::Tcp;
 

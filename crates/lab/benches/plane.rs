@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use etherparse::PacketBuilder;
-use l4s_lab::{End, FIRST_PORT, Plane};
+use l4s_lab::{End, FIRST_PORT, Frame, Plane};
 use l4s_model::Scenario;
 use l4s_scenario::bundled;
 use l4s_units::{Duration, Rate, Time};
@@ -56,8 +56,8 @@ fn forward(criterion: &mut Criterion) {
                 now += Duration::from_nanos(12_112);
                 for (from, packet) in [(End::Server, &data), (End::Client, &ack)] {
                     let mut buffer = plane.buffer();
-                    buffer[..packet.len()].copy_from_slice(packet);
-                    plane.receive(0, from, buffer, packet.len(), now, &mut (), &mut |delivery| {
+                    let end = Frame::put(&mut buffer, packet);
+                    plane.receive(0, from, buffer, end, now, &mut (), &mut |delivery| {
                         black_box(delivery.bytes.len()) > 0
                     });
                 }

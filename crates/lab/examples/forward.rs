@@ -190,8 +190,7 @@ fn agent(role: &str, options: &Options) -> Result<(), Anything> {
             rustix::thread::sched_setaffinity(None, &allowed)?;
         }
     }
-    let gso = get(options, "gso", "false") == "true";
-    let tun = Tun::open("tun0", gso)?;
+    let tun = Tun::open("tun0")?;
     let (own, peer) = if role == "server" { (SERVER, CLIENT) } else { (CLIENT, SERVER) };
     run(&format!("ip address add {own} peer {peer} dev tun0"))?;
     run("ip link set tun0 up mtu 1500 txqueuelen 10000")?;

@@ -15,8 +15,6 @@ use crate::pool::Buffer;
 #[derive(Debug)]
 pub struct Frame {
     buffer: Buffer,
-    /// Bytes in front of the IP packet: the device's own header.
-    start: u8,
     version: Version,
     ecn: Ecn,
     arrived_ce: bool,
@@ -32,12 +30,14 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The packet in the first `length` bytes of `buffer`, behind a device's header where there is
-    /// one. It belongs to nobody yet. Gives the buffer back if it holds no packet.
+    /// Where the IP packet begins in its buffer, behind the device's header.
+    pub const START: usize = Offload::LENGTH;
+
+    /// The packet in the first `length` bytes of `buffer`, behind the [`Offload`] of a device. It
+    /// belongs to nobody yet. Gives the buffer back if it holds no packet.
     #[inline]
-    pub fn read(buffer: Buffer, length: usize, gso: bool) -> Result<Frame, (Buffer, Malformed)> {
-        let start = if gso { Offload::LENGTH } else { 0 };
-        let checked = match buffer.get(start..length) {
+    pub fn read(buffer: Buffer, length: usize) -> Result<Frame, (Buffer, Malformed)> {
+        let checked = match buffer.get(Frame::START..length) {
             Some(bytes) => IpPacket::new_checked(bytes),
             None => Err(Malformed::Cut),
         };
@@ -46,13 +46,12 @@ impl Frame {
             Err(error) => return Err((buffer, error)),
         };
         let segments = match packet.headers_length() {
-            Some(_) if gso => Offload::of(&buffer[..start]).segments(packet.payload_length()),
-            _ => 1,
+            Some(_) => Offload::of(&buffer[..Frame::START]).segments(packet.payload_length()),
+            None => 1,
         };
-        let (version, ecn, end) = (packet.version(), packet.ecn(), start + packet.length());
+        let (version, ecn, end) = (packet.version(), packet.ecn(), Frame::START + packet.length());
         Ok(Frame {
             ip_length: packet.wire_length(segments) as u32,
-            start: start as u8,
             version,
             ecn,
             arrived_ce: ecn.is_ce(),
@@ -63,6 +62,19 @@ impl Frame {
             end: end as u32,
             buffer,
         })
+    }
+
+    /// Puts a packet of the link into a buffer, about whose checksum nothing is known. Returns how many bytes
+    /// [`Frame::read`] then reads.
+    ///
+    /// # Panics
+    /// If it does not fit.
+    #[inline]
+    pub fn put(buffer: &mut Buffer, packet: &[u8]) -> usize {
+        let end = Frame::START + packet.len();
+        buffer[..Frame::START].copy_from_slice(&Offload::default().to_bytes());
+        buffer[Frame::START..end].copy_from_slice(packet);
+        end
     }
 
     /// Says whose it is, and which end sent it.
@@ -110,7 +122,7 @@ impl Frame {
 
     /// Its headers, to be changed.
     fn ip_mut(&mut self) -> IpPacket<&mut [u8]> {
-        let bytes = &mut self.buffer[usize::from(self.start)..self.end as usize];
+        let bytes = &mut self.buffer[Frame::START..self.end as usize];
         IpPacket::new_checked(bytes).expect("a frame was checked when it was made")
     }
 
@@ -123,7 +135,7 @@ impl Frame {
     /// The IP packet.
     #[inline]
     pub fn packet(&self) -> &[u8] {
-        &self.buffer[usize::from(self.start)..self.end as usize]
+        &self.buffer[Frame::START..self.end as usize]
     }
 }
 
@@ -154,7 +166,6 @@ impl l4s_aqm::Packet for Frame {
     }
 }
 
-/// Without segmentation offload: where the kernel leaves checksums to the device they are not the packets' own.
 impl Traveller for Frame {
     fn source(&self) -> SourceId {
         self.group
@@ -166,11 +177,13 @@ impl Traveller for Frame {
 
     #[inline]
     fn set_ecn(&mut self, ecn: Ecn) {
-        ip::set_ecn(&mut self.buffer[usize::from(self.start)..], self.version, ecn);
+        ip::set_ecn(&mut self.buffer[Frame::START..], self.version, ecn);
         self.ecn = ecn;
     }
 
     fn corrupt(&mut self, draw: u32) {
+        // The receiver's kernel is to look at the checksum, which is that of the packet before.
+        self.buffer[..Frame::START].copy_from_slice(&Offload::default().to_bytes());
         self.ip_mut().invert_bit(draw);
     }
 

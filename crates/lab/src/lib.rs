@@ -10,6 +10,7 @@
 mod acks;
 mod address;
 pub mod agent;
+mod coalescing;
 mod dynamic;
 mod frame;
 mod internet;

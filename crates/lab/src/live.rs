@@ -220,7 +220,6 @@ fn widest(scenario: &Scenario) -> Scenario {
 fn options(scenario: &Scenario, sampling: Option<Duration>) -> LabOptions {
     LabOptions {
         ipv6: scenario.kernel.ip == Ip::V6,
-        gso: scenario.kernel.gso,
         room: ROOM,
         sample_every: sampling.unwrap_or(LabOptions::default().sample_every),
         ..LabOptions::default()

@@ -42,8 +42,6 @@ pub(crate) struct Setup {
     pub mtu: u32,
     /// Packets that the device holds for the data plane.
     pub device_queue: u32,
-    /// Whether the device takes segments that are not yet cut to packets.
-    pub gso: bool,
     /// The most segments that TCP hands to the device at once; `None` for the kernel's choice.
     pub largest_burst: Option<u32>,
     /// Its device is one end of a cable instead, and the command's namespace has the other.

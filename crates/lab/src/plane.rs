@@ -36,10 +36,10 @@ use crate::pool::{Buffer, Pool};
 use crate::recognised::Recognised;
 use forward::{Forward, ForwardOfHop, ForwardOfPath};
 
-/// The longest packet without segmentation offload, and some more: the MTU of Ethernet is 1500.
+/// The longest packet of the link, the header of a device and some more: the MTU of Ethernet is 1500.
 const BUFFER: usize = 2048;
-/// The longest IP packet, and the header of the device.
-const LARGE_BUFFER: usize = 66 * 1024;
+/// The longest IP packet, and the header of a device.
+pub(crate) const LARGE_BUFFER: usize = 66 * 1024;
 /// The most memory that packets may take. The limits of a sensible scenario are far below; packets
 /// beyond this one are dropped and counted apart.
 const MEMORY: usize = 512 << 20;
@@ -144,7 +144,6 @@ pub struct Plane {
     pairs: Vec<Pair>,
     pool: Pool,
     recognised: Option<Recognised>,
-    gso: bool,
     /// The changes in mid-run, the next one last.
     changes: Vec<Change>,
     /// The last instant at which something happened.
@@ -162,8 +161,7 @@ impl Plane {
         let pairs = Owner::all(scenario).into_iter().map(idle).collect();
         let delays = scenario.groups.iter().map(|g| g.rtt);
         let delays = delays.chain(scenario.udp.iter().map(|_| Duration::ZERO));
-        let gso = scenario.kernel.gso;
-        let size = if gso { LARGE_BUFFER } else { BUFFER };
+        let size = if scenario.kernel.gso { LARGE_BUFFER } else { BUFFER };
         Plane {
             bottleneck: Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
                 .counted_from(Time::ZERO + scenario.warmup),
@@ -173,7 +171,6 @@ impl Plane {
             pairs,
             pool: Pool::new(size, MEMORY / size),
             recognised: Recognised::new(scenario),
-            gso,
             changes: scenario.changes.iter().rev().cloned().collect(),
             now: Time::ZERO,
         }
@@ -189,6 +186,11 @@ impl Plane {
     /// How many pairs there are.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// Whether its queues see segments of TCP uncut (`kernel.gso`).
+    pub fn takes_whole_segments(&self) -> bool {
+        self.pool.size() >= LARGE_BUFFER
     }
 
     /// A buffer to read a packet into, for [`Plane::receive`].
@@ -292,8 +294,8 @@ impl Plane {
         }
     }
 
-    /// A packet of `length` bytes in `buffer` came from the device of an end of a pair at `now`.
-    /// Earlier due events happen first.
+    /// A packet came from the device of an end of a pair at `now`: the first `length` bytes of `buffer`, behind its
+    /// [`Offload`](l4s_os::Offload). Earlier due events happen first.
     #[inline]
     #[expect(clippy::too_many_arguments, reason = "pair, end, bytes, time, and the observer")]
     pub fn receive(
@@ -510,6 +512,13 @@ impl Plane {
         }
     }
 
+    /// Packets that counted as delivered to an end, whose device then refused them.
+    pub fn refused(&mut self, pair: usize, to: End, packets: u64) {
+        let counters = self.pairs[pair].from(to.other());
+        counters.forwarded -= packets;
+        counters.refused += packets;
+    }
+
     /// A packet that came before the run began: it is not observed.
     pub fn receive_early(&mut self, pair: usize, from: End, buffer: Buffer) {
         let counters = self.pairs[pair].from(from);
@@ -577,7 +586,7 @@ impl Plane {
     #[inline]
     fn admit(&mut self, pair: usize, from: End, buffer: Buffer, length: usize) -> Option<Frame> {
         let end = &mut self.pairs[pair];
-        let mut frame = match Frame::read(buffer, length, self.gso) {
+        let mut frame = match Frame::read(buffer, length) {
             Ok(frame) => frame,
             Err((buffer, _)) => {
                 end.from(from).malformed += 1;

@@ -64,6 +64,11 @@ impl Pool {
         self.out > self.most
     }
 
+    /// Bytes of each.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// How many are out.
     pub fn out(&self) -> usize {
         self.out

@@ -6,7 +6,8 @@
 //!
 //! Writing to a device runs the receiving TCP in this thread, up to and including the ACK that it
 //! sends, and so does writing an ACK with the segments that it lets out. So most of the time spent
-//! here is the kernel's, and the agents' core has little to do.
+//! here is the kernel's, and the agents' core has little to do. Segments come from TCP uncut, up to
+//! 64 KiB at once, and are cut here, as by a network card; see [`Coalescer`] for the other direction.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,14 +23,16 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::address::End;
+use crate::coalescing::{Coalescer, Waiting};
 use crate::frame::Frame;
 use crate::lateness::{Lateness, Meter, Stalls};
 use crate::ledger::Ledger;
-use crate::plane::{Delivery, Plane};
+use crate::plane::{Delivery, LARGE_BUFFER, Plane};
 use crate::pool::Buffer;
+use l4s_flows::ip::{IpPacket, complete_checksum};
 use l4s_os::Clock;
 use l4s_os::{Advice, Realtime, Rest, processor_time};
-use l4s_os::{Read, Tun, Written};
+use l4s_os::{Offload, Read, Tun, Written};
 
 /// How long it waits at most before it looks whether it should stop.
 const ATTENTION: Duration = Duration::from_millis(10);
@@ -212,7 +215,8 @@ pub fn pump(
     let sampling = observer.sampling_interval();
     let interval = sampling.unwrap_or(ATTENTION);
     let mut pump = Pump {
-        spare: Some(plane.buffer()),
+        large: vec![0; LARGE_BUFFER].into_boxed_slice(),
+        whole: plane.takes_whole_segments(),
         plane,
         ledger,
         observer,
@@ -225,6 +229,8 @@ pub fn pump(
             clock: settings.clock,
             departures: Meter::new(),
             returns: Meter::new(),
+            coalescer: Coalescer::default(),
+            refused: Vec::new(),
             error: None,
         },
         packets: 0,
@@ -232,9 +238,6 @@ pub fn pump(
     let before = usage();
     let times = pump.run(&watched, settings);
     let after = usage();
-    if let Some(buffer) = pump.spare.take() {
-        pump.plane.give_back(buffer);
-    }
     let times = times?;
     Ok(Pumped {
         ended: times.ended,
@@ -261,8 +264,10 @@ struct Pump<'a> {
     interval: Duration,
     next_sample: Time,
     out: Out<'a>,
-    /// The buffer that the next packet is read into.
-    spare: Option<Buffer>,
+    /// The buffer that devices are read into.
+    large: Box<[u8]>,
+    /// Whether queues see segments uncut, as a device hands them over.
+    whole: bool,
     packets: u64,
 }
 
@@ -272,6 +277,9 @@ struct Out<'a> {
     clock: Clock,
     departures: Meter,
     returns: Meter,
+    coalescer: Coalescer,
+    /// Joined packets that a device did not take.
+    refused: Vec<(usize, End, u64)>,
     /// The first failure.
     error: Option<PumpError>,
 }
@@ -283,18 +291,60 @@ struct Times {
 }
 
 impl Out<'_> {
+    /// Writes a packet, or lets it wait for others that may follow it.
     #[inline]
-    fn write(&mut self, delivery: Delivery<'_>) -> bool {
+    fn deliver(&mut self, delivery: Delivery<'_>) -> bool {
+        let mut coalescer = std::mem::take(&mut self.coalescer);
+        let waits = coalescer.take(&delivery, |waiting| self.write_joined(waiting));
+        self.coalescer = coalescer;
+        if waits {
+            return true;
+        }
         let Delivery { pair, to, due, waited, bytes } = delivery;
         if waited {
             let late = self.clock.now().since(due);
-            match to {
-                End::Client => self.departures.record(late),
-                End::Server => self.returns.record(late),
-            }
+            self.meter(to).record(late);
         }
+        self.write(pair, to, |tun| tun.write(bytes))
+    }
+
+    /// Writes all that wait.
+    #[inline]
+    fn flush(&mut self) {
+        let mut coalescer = std::mem::take(&mut self.coalescer);
+        coalescer.flush(|waiting| self.write_joined(waiting));
+        self.coalescer = coalescer;
+    }
+
+    fn write_joined(&mut self, waiting: &mut Waiting) {
+        let Some((pair, to)) = waiting.place() else { return };
+        let now = self.clock.now();
+        for due in waiting.due.drain(..) {
+            self.meter(to).record(now.since(due));
+        }
+        let packets = waiting.packets;
+        let (bytes, offload) = waiting.finish();
+        if !self.write(pair, to, |tun| tun.write_with(offload, bytes)) {
+            self.refused.push((pair, to, packets));
+        }
+    }
+
+    fn meter(&mut self, to: End) -> &mut Meter {
+        match to {
+            End::Client => &mut self.departures,
+            End::Server => &mut self.returns,
+        }
+    }
+
+    #[inline]
+    fn write(
+        &mut self,
+        pair: usize,
+        to: End,
+        write: impl FnOnce(&Tun) -> io::Result<Written>,
+    ) -> bool {
         let port = &self.ports[pair];
-        match port.device(to).tun.write(bytes) {
+        match write(&port.device(to).tun) {
             Ok(Written::Taken) => true,
             Ok(Written::Refused) => false,
             Err(error) => {
@@ -321,6 +371,7 @@ impl Pump<'_> {
                 let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
                 turns.drain(..).for_each(|turn| self.turn(&turn, now));
             }
+            self.flush();
             if now >= end || stop.load(Ordering::Relaxed) {
                 return Ok(Times { ended: now.min(end), busy, stalls });
             }
@@ -343,6 +394,7 @@ impl Pump<'_> {
             for event in &events {
                 let source = Source::from(event.data.u64());
                 self.attend(source, event.flags, batch)?;
+                self.flush();
             }
             if let Some(error) = self.out.error.take() {
                 return Err(error);
@@ -358,29 +410,23 @@ impl Pump<'_> {
         }
     }
 
-    /// Reads packets of a device, but not more than a batch.
+    /// Reads packets of a device, and not many more than a batch.
     fn attend(&mut self, source: Source, flags: EventFlags, batch: usize) -> Result<(), PumpError> {
         let Source { pair, end, agent } = source;
         let port = &self.out.ports[pair];
         if agent {
             return Err(PumpError::AgentGone { pair: port.name.clone(), end });
         }
-        for _ in 0..batch {
-            let mut buffer = self.spare.take().unwrap_or_else(|| self.plane.buffer());
-            let read = port.device(end).tun.read(&mut buffer);
-            let length = match read {
+        let last = self.packets + batch as u64;
+        while self.packets < last {
+            let length = match port.device(end).tun.read(&mut self.large) {
                 Ok(Read::Packet(length)) => length,
-                Ok(Read::Empty) => {
-                    self.spare = Some(buffer);
-                    break;
-                }
-                Err(error) => {
-                    self.spare = Some(buffer);
-                    return Err(failure("reading from", port, end, error));
-                }
+                Ok(Read::Empty) => break,
+                Err(error) => return Err(failure("reading from", port, end, error)),
             };
-            self.packets += 1;
-            self.receive(pair, end, buffer, length);
+            let large = std::mem::take(&mut self.large);
+            self.cut(pair, end, &large[..length]);
+            self.large = large;
         }
         // A device that is gone, but had packets left.
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
@@ -389,9 +435,45 @@ impl Pump<'_> {
         Ok(())
     }
 
-    #[inline]
-    fn receive(&mut self, pair: usize, end: End, buffer: Buffer, length: usize) {
+    /// Takes a packet that a device handed over, or the packets that it is to be cut to.
+    fn cut(&mut self, pair: usize, end: End, whole: &[u8]) {
         let now = self.clock.now();
+        let (header, bytes) = whole.split_at(whole.len().min(Offload::LENGTH));
+        if header.len() == Offload::LENGTH && !self.whole {
+            let offload = Offload::of(header);
+            if let (Some(size), Ok(packet)) = (offload.segment_size(), IpPacket::new_checked(bytes))
+            {
+                for number in 0.. {
+                    let mut buffer = self.plane.buffer();
+                    let Some(length) = packet.segment(size, number, &mut buffer[Offload::LENGTH..])
+                    else {
+                        self.plane.give_back(buffer);
+                        break;
+                    };
+                    buffer[..Offload::LENGTH].copy_from_slice(&Offload::SOUND.to_bytes());
+                    self.receive(pair, end, buffer, Offload::LENGTH + length, now);
+                }
+                return;
+            }
+        }
+        let mut buffer = self.plane.buffer();
+        // The kernel hands over nothing longer than its MTU uncut.
+        let length = whole.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&whole[..length]);
+        if !self.whole && length >= Offload::LENGTH {
+            let (header, bytes) = buffer[..length].split_at_mut(Offload::LENGTH);
+            if let Some((start, place)) = Offload::of(header).checksum() {
+                if complete_checksum(bytes, start, place) {
+                    header.copy_from_slice(&Offload::SOUND.to_bytes());
+                }
+            }
+        }
+        self.receive(pair, end, buffer, length, now);
+    }
+
+    #[inline]
+    fn receive(&mut self, pair: usize, end: End, buffer: Buffer, length: usize, now: Time) {
+        self.packets += 1;
         if now == Time::ZERO {
             return self.plane.receive_early(pair, end, buffer);
         }
@@ -399,7 +481,16 @@ impl Pump<'_> {
             self.catch_up(now);
         }
         let Pump { plane, observer, out, .. } = self;
-        plane.receive(pair, end, buffer, length, now, *observer, &mut |d| out.write(d));
+        plane.receive(pair, end, buffer, length, now, *observer, &mut |d| out.deliver(d));
+    }
+
+    /// Writes all that wait to be written.
+    #[inline]
+    fn flush(&mut self) {
+        self.out.flush();
+        for (pair, to, packets) in self.out.refused.drain(..) {
+            self.plane.refused(pair, to, packets);
+        }
     }
 
     /// Processes events that are due by `now`, and samples in between where one is due.
@@ -417,13 +508,13 @@ impl Pump<'_> {
     #[inline]
     fn advance(&mut self, now: Time) {
         let Pump { plane, observer, out, .. } = self;
-        plane.advance(now, *observer, &mut |d| out.write(d));
+        plane.advance(now, *observer, &mut |d| out.deliver(d));
     }
 
     #[cold]
     fn turn(&mut self, Turn { change, scenario }: &Turn, now: Time) {
         let Pump { plane, observer, out, .. } = self;
-        plane.apply(change, Successor::Inherit, *observer, &mut |d| out.write(d));
+        plane.apply(change, Successor::Inherit, *observer, &mut |d| out.deliver(d));
         self.observer.adapted(scenario, now);
     }
 

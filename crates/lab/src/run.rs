@@ -323,7 +323,6 @@ fn options(scenario: &Scenario, sampling: Option<Duration>) -> LabOptions {
     let default = LabOptions::default();
     LabOptions {
         ipv6: scenario.kernel.ip == Ip::V6,
-        gso: scenario.kernel.gso,
         sample_every: sampling.unwrap_or(default.sample_every),
         ..default
     }

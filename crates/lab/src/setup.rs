@@ -44,9 +44,6 @@ const OTHER_FILES: u64 = 64;
 pub struct LabOptions {
     /// Whether packets are IPv6.
     pub ipv6: bool,
-    /// Whether the data plane takes segments that are not yet cut to packets (the TUN device then
-    /// has a virtio header).
-    pub gso: bool,
     /// The most segments that TCP hands to its device at once, which limits bursts where it paces;
     /// `None` for the kernel's choice.
     pub largest_burst: Option<u32>,
@@ -74,7 +71,6 @@ impl Default for LabOptions {
     fn default() -> Self {
         LabOptions {
             ipv6: false,
-            gso: false,
             largest_burst: None,
             cables: false,
             netem: false,
@@ -115,8 +111,6 @@ pub type Planner = Box<dyn Fn(&Scenario, &LabOptions) -> Result<LabPlan, OsError
 pub struct LabPlan {
     /// Groups, then UDP sources, in the scenario's order.
     pub(crate) pairs: Vec<Pair>,
-    /// Whether their devices have a virtio header.
-    pub(crate) gso: bool,
 }
 
 /// The delay of the packets from the client of a pair to its server.
@@ -186,7 +180,7 @@ impl LabPlan {
             ));
         }
         one_link_each_way(scenario, options)?;
-        if !scenario.paths.is_empty() && options.gso {
+        if !scenario.paths.is_empty() && scenario.kernel.gso {
             return Err(OsError::Unsupported(
                 "`kernel.gso`: found true, expected false, as a `[[path]]` loses and changes single \
                  packets"
@@ -209,7 +203,7 @@ impl LabPlan {
                  its own"
             )));
         }
-        let mut plan = LabPlan { pairs: Vec::with_capacity(pairs), gso: options.gso };
+        let mut plan = LabPlan { pairs: Vec::with_capacity(pairs) };
         for (number, group) in scenario.groups.iter().enumerate() {
             let own = downloads.iter().filter(|download| download.group.index() == number);
             let apps = app_flows(scenario).filter(|flow| flow.app.group == number).collect();
@@ -291,7 +285,6 @@ impl LabPlan {
             prefix: if options.ipv6 { 96 } else { 16 },
             mtu: MTU,
             device_queue: 1000,
-            gso: options.gso,
             largest_burst: options.largest_burst,
             cable: options.cables.then(|| cable(end)),
             sysctls: Vec::new(),

@@ -89,14 +89,14 @@ fn filtered(filter: AckFilter, packets: &[Sent]) -> Vec<u32> {
     let first = Sent { payload: 1400, ..ack(0) };
     for (n, packet) in (0..).zip([first].iter().chain(packets)) {
         let (bytes, mut buffer) = (packet.bytes(), plane.buffer());
-        buffer[..bytes.len()].copy_from_slice(&bytes);
+        let end = Frame::put(&mut buffer, &bytes);
         let now = Time::ZERO + Duration::from_micros(n);
-        plane.receive(0, End::Client, buffer, bytes.len(), now, &mut fates, &mut |_| true);
+        plane.receive(0, End::Client, buffer, end, now, &mut fates, &mut |_| true);
     }
     plane.advance(Time::ZERO + Duration::from_secs(1), &mut fates, &mut |delivery: Delivery<
         '_,
     >| {
-        at_server.push(delivery.bytes.to_vec());
+        at_server.push(delivery.bytes[Frame::START..].to_vec());
         true
     });
     // Nothing is lost but those, and their buffers are used again.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use l4s_flows::ip::IpPacket;
 use l4s_lab::{AgentCommand, Lab, LabOptions, LabPlan, Port, Report, TcpSample};
 use l4s_os::{Clock, Offload, OsError, Read};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -73,7 +74,7 @@ fn lab(text: &str, ipv6: bool) -> Option<Lab> {
 struct Passed {
     packets: u64,
     bytes: u64,
-    /// Packets with this ECN codepoint.
+    /// Packets of the link with this ECN codepoint.
     ecn: [u64; 4],
     /// The lengths of UDP packets.
     udp_lengths: BTreeSet<usize>,
@@ -125,16 +126,17 @@ impl Wire {
 
 impl Passed {
     fn count(&mut self, packet: &[u8]) {
-        // A device with offload prepends a header, whose first byte is no IP version.
-        let packet = if packet[0] >> 4 == 0 { &packet[Offload::LENGTH..] } else { packet };
+        let (header, packet) = packet.split_at(Offload::LENGTH);
+        let payload = IpPacket::new_checked(packet).unwrap().payload_length();
+        let segments = u64::from(Offload::of(header).segments(payload));
         let (ecn, protocol) = match packet[0] >> 4 {
             4 => (packet[1] & 3, packet[9]),
             _ => ((packet[1] >> 4) & 3, packet[6]),
         };
-        self.packets += 1;
+        self.packets += segments;
         self.longest = self.longest.max(packet.len());
         self.bytes += packet.len() as u64;
-        self.ecn[usize::from(ecn)] += 1;
+        self.ecn[usize::from(ecn)] += segments;
         match protocol {
             6 => {}
             17 => _ = self.udp_lengths.insert(packet.len()),
@@ -313,7 +315,7 @@ fn bursts_are_as_long_as_the_plan_says() {
     let scenario = l4s_scenario::Plan::parse("t.toml", SCENARIO, &[]).unwrap();
     let scenario = &scenario.points[0].scenario;
     for (largest_burst, expected) in [(None, 3000..=65_575), (Some(2), 2948..=2948)] {
-        let options = LabOptions { gso: true, largest_burst, ..LabOptions::default() };
+        let options = LabOptions { largest_burst, ..LabOptions::default() };
         let plan = LabPlan::new(scenario, |group| group.cc.kind().to_owned(), &options).unwrap();
         let lab = match Lab::build(&plan, &agent()) {
             Ok(lab) => lab,

@@ -172,6 +172,11 @@ impl Bench {
     }
 
     fn receive(&mut self, pair: usize, from: End, bytes: &[u8], now: Time) {
+        self.receive_of_device(pair, from, &[&[0; Frame::START], bytes].concat(), now);
+    }
+
+    /// As [`Bench::receive`], with the header of a device.
+    fn receive_of_device(&mut self, pair: usize, from: End, bytes: &[u8], now: Time) {
         let mut buffer = self.plane.buffer();
         buffer[..bytes.len()].copy_from_slice(bytes);
         let Bench { plane, log, got, refuse } = self;
@@ -195,7 +200,7 @@ impl Bench {
 
 fn take(got: &mut Vec<Got>, refuse: Option<usize>, delivery: Delivery<'_>) -> bool {
     let Delivery { pair, to, due, bytes, .. } = delivery;
-    got.push(Got { pair, to, due, bytes: bytes.to_vec() });
+    got.push(Got { pair, to, due, bytes: bytes[Frame::START..].to_vec() });
     refuse.is_none_or(|n| got.len() % n != 0)
 }
 
@@ -626,13 +631,13 @@ proptest! {
         let mut bench = Bench::new(&scenario);
         let mut now = Time::ZERO;
         for (pair, down, mut bytes, look_like_ip) in packets {
-            let first = bytes.get_mut(if gso { 10 } else { 0 });
+            let first = bytes.get_mut(Frame::START);
             if let Some(first) = first.filter(|_| look_like_ip) {
                 *first = if *first & 1 == 0 { 0x45 } else { 0x60 };
             }
             now += Duration::from_micros(100);
             let from = if down { End::Server } else { End::Client };
-            bench.receive(pair, from, &bytes, now);
+            bench.receive_of_device(pair, from, &bytes, now);
         }
         bench.finish(now);
         for pair in 0..3 {
@@ -675,8 +680,8 @@ fn packets_belong_to_the_flow_of_the_clients_port() {
     let mut send = |plane: &mut Plane, pair, bytes: &[u8]| {
         now += Duration::from_millis(1);
         let mut buffer = plane.buffer();
-        buffer[..bytes.len()].copy_from_slice(bytes);
-        plane.receive(pair, End::Server, buffer, bytes.len(), now, &mut flows, &mut |_| true);
+        let end = Frame::put(&mut buffer, bytes);
+        plane.receive(pair, End::Server, buffer, end, now, &mut flows, &mut |_| true);
     };
     // Group 0 has flows 0 and 1, group 1 has flows 2 and 3, and flow 4 is the UDP source.
     send(&mut plane, 0, &tcp(End::Server, 5001, FIRST_PORT + 1));
@@ -713,8 +718,8 @@ fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
         let made = Made { pair: 0, from, flow: 0, ecn: Ecn::Ect1, payload: 1446, number };
         let bytes = made.bytes();
         let mut buffer = plane.buffer();
-        buffer[..bytes.len()].copy_from_slice(&bytes);
-        plane.receive(0, from, buffer, bytes.len(), now, log, &mut |_| true);
+        let end = Frame::put(&mut buffer, &bytes);
+        plane.receive(0, from, buffer, end, now, log, &mut |_| true);
     };
     // 1500 B on the link: 1 ms at 12 Mb/s, 2 ms at 6 Mb/s.
     for number in 0..200 {
@@ -724,7 +729,7 @@ fn what_changes_does_so_at_its_time_however_late_the_driver_is() {
     send(&mut plane, &mut log, End::Client, 1, ms(299));
     send(&mut plane, &mut log, End::Client, 2, ms(301));
     plane.advance(ms(400), &mut log, &mut |d: Delivery<'_>| {
-        out.push((d.to, d.due, number(d.bytes)));
+        out.push((d.to, d.due, number(&d.bytes[Frame::START..])));
         true
     });
     let left: Vec<_> = log
@@ -768,8 +773,8 @@ fn the_uplink_changes_at_its_time_too() {
         let made = Made { pair: 0, from: End::Client, flow: 0, ecn, payload: 1446, number };
         let bytes = made.bytes();
         let mut buffer = plane.buffer();
-        buffer[..bytes.len()].copy_from_slice(&bytes);
-        plane.receive(0, End::Client, buffer, bytes.len(), ms(0), &mut log, &mut |_| true);
+        let end = Frame::put(&mut buffer, &bytes);
+        plane.receive(0, End::Client, buffer, end, ms(0), &mut log, &mut |_| true);
     }
     assert_eq!(plane.uplink_state(ms(0)).map(|state| state.packets), Some(199));
     plane.advance(ms(400), &mut log, &mut |_| true);
@@ -883,7 +888,8 @@ fn a_large_segment_weighs_what_its_packets_weigh() {
     let mut buffer = plane.buffer();
     buffer[..bytes.len()].copy_from_slice(&bytes);
     let mut got = Vec::new();
-    plane.receive(0, End::Server, buffer, bytes.len(), Time::from_nanos(1), &mut sizes, &mut |d| {
+    let length = bytes.len();
+    plane.receive(0, End::Server, buffer, length, Time::from_nanos(1), &mut sizes, &mut |d| {
         got = d.bytes.to_vec();
         true
     });

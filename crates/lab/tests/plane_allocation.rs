@@ -1,6 +1,6 @@
 //! Nothing is allocated per packet after the longest queue was reached.
 
-use l4s_lab::{End, FIRST_PORT, Plane};
+use l4s_lab::{End, FIRST_PORT, Frame, Plane};
 use l4s_scenario::bundled;
 use l4s_units::{Duration, Time};
 
@@ -19,8 +19,8 @@ fn play(plane: &mut Plane, packets: u32, now: &mut Time) {
         *now += Duration::from_micros(if n % 100 == 0 { 50_000 } else { 10 });
         for (from, packet) in [(End::Server, &data), (End::Client, &ack)] {
             let mut buffer = plane.buffer();
-            buffer[..packet.len()].copy_from_slice(packet);
-            plane.receive(0, from, buffer, packet.len(), *now, &mut (), &mut |d| {
+            let end = Frame::put(&mut buffer, packet);
+            plane.receive(0, from, buffer, end, *now, &mut (), &mut |d| {
                 delivered += d.bytes.len() as u64;
                 true
             });

@@ -1,8 +1,8 @@
 //! The pump with real devices. Each end is a thread in a network namespace of its own. Without the
 //! right to create namespaces these tests are skipped, with a message.
 
-use std::io;
-use std::net::UdpSocket;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -37,7 +37,7 @@ fn scenario() -> Scenario {
 fn enter(own: &str, peer: &str) -> io::Result<Tun> {
     // SAFETY: only the flag for descriptors is unsafe, and it is not set.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET)? };
-    let tun = Tun::open("tun0", false)?;
+    let tun = Tun::open("tun0")?;
     ip(&format!("address add {own} peer {peer} dev tun0"));
     ip("link set tun0 up mtu 1500 txqueuelen 10000");
     Ok(tun)
@@ -163,6 +163,58 @@ fn what_one_namespace_sends_the_other_receives() {
         assert_eq!(counters.received, server_sent);
         assert_eq!(counters.forwarded, client_received);
         assert!(pumped.packets >= PACKETS && pumped.ended > Time::ZERO);
+    });
+}
+
+/// TCP hands over segments of up to 64 KiB, which become packets of the link and arrive as what was sent.
+#[test]
+fn large_segments_are_cut_and_their_bytes_arrive() {
+    const BYTES: usize = 4 << 20;
+    let content = || (0u32..).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).take(BYTES);
+    let mut scenario = scenario();
+    scenario.link.rate = Rate::from_mbps(100);
+    scenario.link.buffer = l4s_model::Buffer::Packets(1000);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (accept, accepted) = mpsc::channel();
+        let (done, finished) = mpsc::channel::<()>();
+        let (server, server_tun) = inside(scope, SERVER, CLIENT, move || {
+            let listener = TcpListener::bind((SERVER, 5001)).unwrap();
+            accept.send(()).unwrap();
+            let mut stream = listener.accept().unwrap().0;
+            stream.write_all(&content().collect::<Vec<_>>()).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            finished.recv().unwrap();
+            device_counters()
+        });
+        let stop = &stop;
+        let (client, client_tun) = inside(scope, CLIENT, SERVER, move || {
+            accepted.recv().unwrap();
+            // A first SYN that comes before the run begins is repeated after a second.
+            let mut stream = TcpStream::connect((SERVER, 5001)).unwrap();
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).unwrap();
+            stop.store(true, Ordering::Relaxed);
+            done.send(()).unwrap();
+            received
+        });
+        let (Ok(server_tun), Ok(client_tun)) = (server_tun, client_tun) else {
+            return eprintln!("not tested: no right to make network namespaces");
+        };
+        let ports = ports(server_tun, client_tun);
+        let (_reports, told) = mpsc::channel();
+        let mut plane = Plane::new(&scenario);
+        let pumped = run(&ports, &mut plane, stop, told).unwrap();
+        let received = client.join().unwrap().unwrap();
+        let (_, handed_over) = server.join().unwrap().unwrap();
+
+        assert!(received.into_iter().eq(content()), "other bytes than were sent");
+        let counters = plane.counters(0, End::Server);
+        println!("{} packets of {handed_over} segments; {pumped:?}", counters.received);
+        // 1448 bytes each, with a time stamp in the headers.
+        assert!(counters.forwarded >= (BYTES / 1448) as u64, "{counters:?}");
+        assert!(handed_over < counters.received / 2, "{handed_over}: {counters:?}");
+        assert_eq!(counters.malformed + counters.exhausted, 0);
     });
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration as Wait, Instant};
 
 use etherparse::{NetHeaders, PacketBuilder, PacketHeaders, TcpHeader, TcpOptionElement};
-use l4s_os::{Read, Tun};
+use l4s_os::{Offload, Read, Tun};
 
 const RECEIVER: [u8; 4] = [10, 0, 0, 1];
 const SENDER: [u8; 4] = [10, 0, 1, 1];
@@ -96,7 +96,7 @@ impl Sender {
         let builder = PacketBuilder::ipv4(SENDER, RECEIVER, 64).tcp_header(header);
         let mut packet = Vec::with_capacity(builder.size(payload.len()));
         builder.write(&mut packet, payload).unwrap();
-        self.tun.write(&packet).unwrap();
+        self.tun.write_with(Offload::default(), &packet).unwrap();
     }
 
     /// Headers of this connection: at most `most`, within the time `wait`.
@@ -108,7 +108,9 @@ impl Sender {
                 std::thread::sleep(Wait::from_millis(1));
                 continue;
             };
-            let Ok(packet) = PacketHeaders::from_ip_slice(&buffer[..length]) else { continue };
+            let Ok(packet) = PacketHeaders::from_ip_slice(&buffer[Offload::LENGTH..length]) else {
+                continue;
+            };
             let Some(NetHeaders::Ipv4(..)) = packet.net else { continue };
             headers.extend(packet.transport.and_then(|transport| transport.tcp()));
         }
@@ -122,7 +124,7 @@ impl Sender {
 fn enter() -> io::Result<Tun> {
     // SAFETY: only the flag for descriptors is unsafe, and it is not set.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET)? };
-    let tun = Tun::open("tun0", false)?;
+    let tun = Tun::open("tun0")?;
     for arguments in ["address add 10.0.0.1 peer 10.0.1.1 dev tun0", "link set tun0 up mtu 1500"] {
         assert!(Command::new("ip").args(arguments.split(' ')).status()?.success());
     }

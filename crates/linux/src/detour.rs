@@ -133,7 +133,7 @@ impl Detour {
             lines: Lines::new(rtts),
             changes: scenario.changes.iter().rev().cloned().collect(),
             beside: Beside {
-                pool: Pool::new(LONGEST, usize::MAX),
+                pool: Pool::new(Frame::START + LONGEST, usize::MAX),
                 passages: Passages::default(),
                 happened: Vec::new(),
             },
@@ -217,8 +217,8 @@ impl Beside {
     fn admit(&mut self, stop: Stop, packet: &[u8], of_servers: &mut [u64]) -> Option<Frame> {
         self.passages.came += 1;
         let mut buffer = self.pool.take();
-        buffer[..packet.len()].copy_from_slice(packet);
-        let mut frame = match Frame::read(buffer, packet.len(), false) {
+        let end = Frame::put(&mut buffer, packet);
+        let mut frame = match Frame::read(buffer, end) {
             Ok(frame) => frame,
             Err((buffer, _)) => return self.stray(buffer),
         };

@@ -444,15 +444,17 @@ impl Follower {
     /// The packet of which these are the first bytes. The rest is payload, which agents send as zeros.
     fn frame(&mut self, bytes: &[u8]) -> Option<Frame> {
         let mut buffer: Buffer = self.common.pool.take();
-        let length = ip_length(bytes).filter(|length| *length <= buffer.len());
+        let length = ip_length(bytes).filter(|length| Frame::START + length <= buffer.len());
         let Some(length) = length else {
             self.stray(buffer);
             return None;
         };
         let known = bytes.len().min(length);
-        buffer[..known].copy_from_slice(&bytes[..known]);
-        buffer[known..length].fill(0);
-        match Frame::read(buffer, length, false) {
+        let (header, packet) = buffer[..Frame::START + length].split_at_mut(Frame::START);
+        header.fill(0);
+        packet[..known].copy_from_slice(&bytes[..known]);
+        packet[known..].fill(0);
+        match Frame::read(buffer, Frame::START + length) {
             Ok(frame) => Some(frame),
             Err((buffer, _)) => {
                 self.stray(buffer);

@@ -181,17 +181,26 @@ fn a_mark_is_noted_at_the_datagram_that_has_it() {
 }
 
 /// The parts of a packet's path that two sides count: the data plane, and the interfaces of the
-/// namespaces. A TUN device counts a packet as sent when it is read from the device.
+/// namespaces. A TUN device counts a packet as sent when it is read from the device. Segments of TCP
+/// that are not cut, and datagrams, are the same packets on both sides.
 #[test]
 fn what_the_plane_counts_is_what_the_interfaces_count() {
+    for gso in [true, false] {
+        count_on_both_sides(gso);
+    }
+}
+
+fn count_on_both_sides(gso: bool) {
     let _alone = alone();
-    let text = "duration = \"1500ms\"\nlink = { rate = \"20mbit\", buffer = \"50p\" }\n\
-                aqm = { kind = \"pie\" }\n\
-                [[group]]\nname = \"A\"\ncc = \"cubic\"\nflows = 3\nrtt = \"10ms\"\n\
-                [[group]]\nname = \"B\"\ncc = \"reno\"\necn = \"classic\"\nsize = \"50kB\"\n\
-                flows = 20\nstart = { every = \"20ms\" }\nrtt = \"20ms\"\n\
-                [[udp]]\nname = \"U\"\nrate = \"5mbit\"\npacket = \"200B\"\n";
-    let scenario = l4s_scenario::Plan::parse("t", text, &[]).expect("a plan");
+    let text = format!(
+        "duration = \"1500ms\"\nlink = {{ rate = \"20mbit\", buffer = \"50p\" }}\n\
+         kernel.gso = {gso}\naqm = {{ kind = \"pie\" }}\n\
+         [[group]]\nname = \"A\"\ncc = \"cubic\"\nflows = 3\nrtt = \"10ms\"\n\
+         [[group]]\nname = \"B\"\ncc = \"reno\"\necn = \"classic\"\nsize = \"50kB\"\n\
+         flows = 20\nstart = {{ every = \"20ms\" }}\nrtt = \"20ms\"\n\
+         [[udp]]\nname = \"U\"\nrate = \"5mbit\"\npacket = \"200B\"\n"
+    );
+    let scenario = l4s_scenario::Plan::parse("t", &text, &[]).expect("a plan");
     let scenario = &scenario.points[0].scenario;
     let stock = |group: &l4s_model::Group| group.cc.kind().to_owned();
     let plan = LabPlan::new(scenario, stock, &LabOptions::default()).expect("a plan");
@@ -221,8 +230,13 @@ fn what_the_plane_counts_is_what_the_interfaces_count() {
         let (sent, back) = (plane.counters(pair, end), plane.counters(pair, end.other()));
         let interface = Interface::of(agent.pid);
         println!("{}: {interface:?}, {sent:?}", agent.who);
-        assert_eq!(interface.sent, sent.received, "{}", agent.who);
-        assert_eq!(interface.received, back.forwarded, "{}", agent.who);
+        if gso || pair == 2 {
+            assert_eq!(interface.sent, sent.received, "{}", agent.who);
+            assert_eq!(interface.received, back.forwarded, "{}", agent.who);
+        } else {
+            assert!(interface.sent <= sent.received, "{}", agent.who);
+            assert!(interface.received <= back.forwarded, "{}", agent.who);
+        }
         assert_eq!(interface.not_received, back.refused, "{}", agent.who);
         // A packet that the data plane did not read in time would be a loss without a queue discipline.
         assert!(interface.not_sent == 0 || unfit.is_some(), "{}", agent.who);
@@ -235,7 +249,7 @@ fn what_the_plane_counts_is_what_the_interfaces_count() {
         passed += sent.forwarded;
     }
     assert_eq!(waiting, 0, "what came and is not gone waits in the bottleneck");
-    assert!(dropped > 0 && passed > 1000, "{dropped} dropped, {passed} passed");
+    assert!(dropped > 0 && passed > 500, "{dropped} dropped, {passed} passed");
 }
 
 /// The packets that the kernel counts at an agent's device.

@@ -129,7 +129,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> IpPacket<T> {
 }
 
 /// A field of a header that begins at `header`.
-fn behind(header: usize, field: Range<usize>) -> Range<usize> {
+pub(super) fn behind(header: usize, field: Range<usize>) -> Range<usize> {
     header + field.start..header + field.end
 }
 

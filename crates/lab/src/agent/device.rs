@@ -41,7 +41,7 @@ pub(super) fn open(setup: &Setup) -> Result<Device, OsError> {
 }
 
 fn tun(setup: &Setup, netlink: &mut Netlink) -> Result<Device, OsError> {
-    let file = Some(Tun::open(NAME, setup.gso).map_err(no_device)?.into());
+    let file = Some(Tun::open(NAME).map_err(no_device)?.into());
     let index = index_of(NAME)?;
     let mut attributes =
         vec![LinkAttribute::Mtu(setup.mtu), LinkAttribute::TxQueueLen(setup.device_queue)];
