@@ -78,7 +78,7 @@ fn refused(cc: &str, error: Errno) -> OsError {
 /// met: 2⁶² bytes per second.
 pub(super) fn pace(socket: impl AsFd) -> Result<(), OsError> {
     let limit: u64 = 1 << 62;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, limit)
+    set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &limit.to_ne_bytes())
         .map_err(|error| OsError::machine("pacing of a TCP socket (SO_MAX_PACING_RATE)", error))
 }
 
@@ -104,6 +104,12 @@ pub(super) fn set_send_buffer(socket: impl AsFd, bytes: u64) -> Result<(), OsErr
     is_set(set.and_then(|()| sockopt::socket_send_buffer_size(&socket)), size, "send", "wmem_max")
 }
 
+/// The bytes that must have come for a socket to be readable, before its end (SO_RCVLOWAT).
+pub(super) fn set_low_water(socket: impl AsFd, bytes: u64) -> io::Result<()> {
+    let bytes = (bytes as libc::c_int).to_ne_bytes();
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes)
+}
+
 /// Checks that a buffer has the size that was asked for: Linux doubles it, and gives users less in
 /// silence.
 fn is_set(
@@ -124,13 +130,13 @@ fn is_set(
 }
 
 #[allow(unsafe_code)]
-fn set_option(socket: impl AsFd, level: i32, name: i32, value: u64) -> io::Result<()> {
+fn set_option(socket: impl AsFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
     let socket = socket.as_fd().as_raw_fd();
     // SAFETY: the kernel reads as many bytes as are said from `value`, which lives and has that
     // size; the descriptor is borrowed, so it is open.
     let done = unsafe {
-        let value = (&raw const value).cast();
-        libc::setsockopt(socket, level, name, value, size_of::<u64>() as libc::socklen_t)
+        let length = value.len() as libc::socklen_t;
+        libc::setsockopt(socket, level, name, value.as_ptr().cast(), length)
     };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
