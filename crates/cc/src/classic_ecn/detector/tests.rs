@@ -85,6 +85,7 @@ fn drift<const BITS: u32>(config: &Config, mdev: u32, depth: u32) -> f64 {
 /// A deviation at V0, and a depth at or below D0, are evidence for neither kind of queue, for every width
 /// of the score. Otherwise the score drifts to one end, as in a published kernel.
 #[test]
+#[cfg_attr(miri, ignore = "many acknowledgements: minutes")]
 fn the_score_rests_at_its_references_whatever_its_width() {
     fn check<const BITS: u32>() {
         for (v0, d0) in [(750, 2000), (500, 1000), (1, 1), (1024, 4096), (999_999, 16_000_000)] {
@@ -107,6 +108,7 @@ fn the_score_rests_at_its_references_whatever_its_width() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many acknowledgements: minutes")]
 fn above_and_below_its_references_the_score_moves_by_half_the_logarithm() {
     let paper = Config::paper();
     // 0.5·lg(3000/750) = 1; 0.5·lg(3000/750) + 0.5·lg(8000/2000) = 2; 0.5·lg(23.4/750) = −2.5.
@@ -477,6 +479,7 @@ fn a_mark_ends_what_came_unmarked_before_it() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many acknowledgements: minutes")]
 fn on_a_slow_link_the_references_are_what_two_packets_take() {
     // 1514 B at 4 Mb/s: 3028 µs. V0 = 2·3028 + 300 = 6356, D0 = 2·3028 + 1000 = 7056.
     let mut detector = Detector::<24>::new(&Config::best(), false);
