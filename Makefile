@@ -110,9 +110,14 @@ prose: ## prose and spelling, by vale and typos (installs them)
 	@scripts/setup.sh --prose
 	@scripts/prose.py
 
-bench: build ## ns per packet: disciplines, measurement, whole runs; real TCP where it can
+bench: build ## ns and instructions per packet: disciplines, measurement, whole runs; real TCP where it can
+	@scripts/setup.sh --packages valgrind
 	@$(CARGO) bench --locked -p l4s-aqm -p l4s-cc -p l4s-flows -p l4s-measure -p l4s-sim -p l4s-lab
+	@scripts/bench.py
 	@$(L4S) run lab-speed --on kernel || [ $$? = 3 ]
+
+bench-record: bench ## add these benchmarks to docs/reference/bench.json, once per release
+	@scripts/bench.py --record
 
 validate: build ## the simulator against Linux 7.3
 	@$(L4S) validate
