@@ -44,6 +44,13 @@ class Scenario:
         return cls._of(None, name, text, ())
 
     @classmethod
+    def _open(cls, source: str, settings: Sequence[str]) -> Scenario:
+        """A bundled scenario or a file with settings, which alone may have to be complete."""
+        scenario = cls.__new__(cls)
+        scenario._read(source, source, None, tuple(settings))
+        return scenario
+
+    @classmethod
     def _of(cls, file: str | None, source: str, text: str, settings: tuple[str, ...]) -> Scenario:
         scenario = cls.__new__(cls)
         scenario._read(file, source, text, settings)

@@ -125,3 +125,60 @@ def test_a_worker_without_what_a_class_imports(tmp_path) -> None:
     ):
         sweep(SHORT.grid(seeds=2), tmp_path / "out", client=client, cc={"A": Mine})
     assert socket.gethostname() in str(refused.value) and "install it there" in str(refused.value)
+
+
+def handed_over(command: str, cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """`l4s run --cluster` with the Python of this test."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    short = [
+        "run",
+        "one-against-one",
+        "--set",
+        "case=dualpi2 dctcp:cubic",
+        "--set",
+        "duration=100ms",
+    ]
+    return subprocess.run(
+        [command, *short, *words],
+        cwd=cwd,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_command_hands_its_runs_over_and_does_only_those_that_are_missing(
+    command, tmp_path
+) -> None:
+    with Cluster(dict(os.environ), dict(os.environ), tmp_path) as client:
+        address = ["--cluster", client.scheduler.address, "--out", "out"]
+        first = handed_over(command, tmp_path, *address, "--seeds", "3")
+        assert first.returncode == 0, first.stderr
+        assert "3 runs in out" in first.stderr and first.stdout == ""
+        files = {file: file.read_bytes() for file in (tmp_path / "out" / "runs").iterdir()}
+        again = handed_over(command, tmp_path, *address, "--seeds", "4")
+        assert again.returncode == 0, again.stderr
+        for file, content in files.items():
+            assert file.read_bytes() == content
+        alone = handed_over(command, tmp_path, "--seeds", "4", "--out", "alone")
+        assert alone.returncode == 0, alone.stderr
+        rows, expected = (l4s.read(tmp_path / name).runs for name in ("out", "alone"))
+        for column in ("seed", "queue_L_delay_mean_ms", "link_utilization"):
+            assert sorted(rows[column].to_pylist()) == sorted(expected[column].to_pylist())
+        report = subprocess.run([command, "report", "out"], cwd=tmp_path, capture_output=True)
+        assert report.returncode == 0, report.stderr
+        (tmp_path / "out" / "sweep.json").write_text("{}")
+        other = handed_over(command, tmp_path, *address)
+        assert other.returncode == 1 and other.stderr.startswith("error: --cluster tcp://")
+        assert "Traceback" not in other.stderr, other.stderr
+
+
+def test_a_command_without_a_scheduler_says_so(command, tmp_path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    refused = handed_over(command, tmp_path, "--cluster", address, "--out", "out")
+    assert refused.returncode == 3 and "no Dask scheduler answers" in refused.stderr
+    assert "Traceback" not in refused.stderr and not (tmp_path / "out").exists()
+    unknown = handed_over(command, tmp_path, "--cluster", "somewhere", "--out", "out")
+    assert unknown.returncode == 3 and "no Dask scheduler answers" in unknown.stderr

@@ -345,6 +345,15 @@ pub struct Run {
     /// Write every packet at the bottleneck to the folder of --out
     #[arg(long, value_enum, value_name = "FORMAT", requires = "out")]
     pub trace: Option<Trace>,
+    /// Hand the runs to the workers of a Dask scheduler, such as tcp://192.0.2.1:8786; the same command
+    /// completes an interrupted sweep. Needs the Python package of l4s
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        requires = "out",
+        conflicts_with_all = ["vm", "jobs", "resume", "replace", "assert", "json", "trace"]
+    )]
+    pub cluster: Option<String>,
 }
 
 /// Options of `l4s shell`.

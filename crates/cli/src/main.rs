@@ -14,6 +14,7 @@ mod args;
 mod asserts;
 mod catalog;
 mod check;
+mod cluster;
 mod compare;
 mod doctor;
 mod failure;

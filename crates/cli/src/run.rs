@@ -33,6 +33,9 @@ pub fn run(options: &Run) -> Result<(), Failure> {
     let plan = plan
         .repeat(options.seeds)
         .map_err(|why| Failure::input(format!("--seeds {}: {why}", options.seeds)))?;
+    if let Some(address) = &options.cluster {
+        return Err(crate::cluster::hand_over(options, address, &set));
+    }
     let done = Job {
         plan: &plan,
         called: &options.scenario,

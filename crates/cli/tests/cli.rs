@@ -136,6 +136,43 @@ fn a_scenario_that_a_substrate_cannot_run_is_refused_at_its_setting() {
     assert_eq!(contents(folder.path()).len(), 1, "nothing is written");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_cluster_needs_a_folder_the_simulator_and_python() {
+    let folder = folder();
+    fs::write(folder.path().join("s.toml"), SHORT).unwrap();
+    let run = |args: &[&str]| {
+        let all = ["run", "s.toml", "--cluster", "tcp://127.0.0.1:1"];
+        refused(folder.path(), &[&all[..], args].concat())
+    };
+    let (code, said) = run(&[]);
+    assert_eq!(code, 2);
+    assert!(said.contains("--out <DIR>"), "{said}");
+    let (code, said) = run(&["--out", "o", "--on", "kernel"]);
+    assert_eq!(code, 2);
+    assert!(said.starts_with("error: --cluster: found --on kernel, expected --on sim"), "{said}");
+    let (code, said) = run(&["--out", "o", "--replace"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("'--replace'"), "{said}");
+    // The scenario is checked before anybody is asked.
+    let (code, said) = run(&["--out", "o", "--set", "link.rat=4mbit"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("did you mean"), "{said}");
+
+    let without = |path: &str| {
+        Command::new(env!("CARGO_BIN_EXE_l4s"))
+            .args(["run", "s.toml", "--cluster", "tcp://127.0.0.1:1", "--out", "o"])
+            .current_dir(folder.path())
+            .env("PATH", path)
+            .output()
+            .unwrap()
+    };
+    let done = without("/nowhere");
+    assert_eq!(done.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("python3 cannot be started"));
+    assert_eq!(contents(folder.path()).len(), 1, "nothing is written");
+}
+
 #[test]
 fn a_file_that_cannot_be_read() {
     let folder = folder();
