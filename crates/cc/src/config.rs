@@ -3,8 +3,8 @@
 use l4s_units::param::Configurable;
 
 use crate::{
-    Ack, Congestion, CongestionControl, Connection, Decision, Pause, Recovery, cubic, dctcp,
-    foreign, prague, reno,
+    Ack, Congestion, CongestionControl, Connection, Decision, Pause, RateSample, Recovery, bbr,
+    cubic, dctcp, foreign, prague, reno,
 };
 
 /// The ECN that a congestion control asks for.
@@ -56,7 +56,7 @@ macro_rules! controls {
             /// Whether its configuration paces; false for a foreign one, which decides by itself.
             pub fn paces(&self) -> bool {
                 match self {
-                    $(Config::$variant(config) => config.pacing,)+
+                    $(Config::$variant(config) => config.paces(),)+
                     Config::Foreign(_) => false,
                 }
             }
@@ -162,6 +162,27 @@ macro_rules! controls {
                 }
             }
 
+            fn samples_rate(&self) -> bool {
+                match self {
+                    $(Cc::$variant(cc) => cc.samples_rate(),)+
+                    Cc::Foreign(cc) => cc.samples_rate(),
+                }
+            }
+
+            fn sample_rate(&mut self, sample: &RateSample) {
+                match self {
+                    $(Cc::$variant(cc) => cc.sample_rate(sample),)+
+                    Cc::Foreign(cc) => cc.sample_rate(sample),
+                }
+            }
+
+            fn limits_itself(&self) -> bool {
+                match self {
+                    $(Cc::$variant(cc) => cc.limits_itself(),)+
+                    Cc::Foreign(cc) => cc.limits_itself(),
+                }
+            }
+
             fn alpha(&self) -> Option<f64> {
                 match self {
                     $(Cc::$variant(cc) => cc.alpha(),)+
@@ -185,6 +206,7 @@ controls! {
     Cubic => cubic, Off;
     Dctcp => dctcp, Classic;
     Prague => prague, L4s;
+    Bbr => bbr, Off;
 }
 
 impl Cc {

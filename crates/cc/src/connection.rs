@@ -42,6 +42,8 @@ pub struct Connection {
     pub initial_window: u32,
     /// How marks come back, where ECN was negotiated.
     pub marks: Marks,
+    /// Where the randomness of a control comes from that needs some.
+    pub seed: u64,
 }
 
 impl Connection {
@@ -49,7 +51,7 @@ impl Connection {
     /// counted marks.
     pub const fn new(mss: u32) -> Connection {
         let marks = Marks::Counted;
-        Connection { mss, payload: mss, initial_window: INITIAL_WINDOW, marks }
+        Connection { mss, payload: mss, initial_window: INITIAL_WINDOW, marks, seed: 0 }
     }
 
     /// The decision before the first event.

@@ -71,6 +71,12 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    pub(crate) fn paces(&self) -> bool {
+        self.pacing
+    }
+}
+
 impl Configurable for Config {
     const KIND: &'static str = "cubic";
     const ABOUT: &'static str = "Cubic (RFC 9438) with HyStart, as in Linux";

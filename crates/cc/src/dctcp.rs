@@ -44,6 +44,12 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    pub(crate) fn paces(&self) -> bool {
+        self.pacing
+    }
+}
+
 impl Configurable for Config {
     const KIND: &'static str = "dctcp";
     const ABOUT: &'static str =

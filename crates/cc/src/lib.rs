@@ -13,6 +13,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod bbr;
 pub mod classic_ecn;
 mod config;
 mod connection;
@@ -20,12 +21,14 @@ pub mod cubic;
 pub mod dctcp;
 pub mod foreign;
 pub mod prague;
+mod rate;
 mod reducing;
 pub mod reno;
 mod window;
 
 pub use config::{Cc, Config, WantedEcn};
 pub use connection::{Connection, Marks};
+pub use rate::{Delivery, RateSample, Repair};
 pub use reducing::{Reducing, WindowRule};
 pub use window::Window;
 
@@ -210,8 +213,64 @@ pub trait CongestionControl {
     /// Sending starts again after a pause.
     fn on_restart(&mut self, pause: Pause) -> Decision;
 
+    /// Whether the transport samples the delivery rate for it.
+    fn samples_rate(&self) -> bool {
+        false
+    }
+
+    /// Sees the sample of an acknowledgement, before [`CongestionControl::on_ack`], or that of a timeout.
+    fn sample_rate(&mut self, _sample: &RateSample) {}
+
+    /// Whether it sends less than it could, so that the delivery rate says nothing about the path.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
     /// Its estimate of the fraction of marked packets, if it keeps one (DCTCP's alpha).
     fn alpha(&self) -> Option<f64> {
         None
+    }
+}
+
+/// One that is elsewhere in memory.
+impl<C: CongestionControl + ?Sized> CongestionControl for Box<C> {
+    fn on_established(&mut self, connection: &Connection) {
+        (**self).on_established(connection);
+    }
+
+    fn observe(&mut self, ack: &Ack) {
+        (**self).observe(ack);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Decision {
+        (**self).on_ack(ack)
+    }
+
+    fn on_congestion(&mut self, congestion: Congestion, answered: bool, at: &Ack) -> Decision {
+        (**self).on_congestion(congestion, answered, at)
+    }
+
+    fn on_recovered(&mut self, recovery: Recovery) -> Decision {
+        (**self).on_recovered(recovery)
+    }
+
+    fn on_restart(&mut self, pause: Pause) -> Decision {
+        (**self).on_restart(pause)
+    }
+
+    fn samples_rate(&self) -> bool {
+        (**self).samples_rate()
+    }
+
+    fn sample_rate(&mut self, sample: &RateSample) {
+        (**self).sample_rate(sample);
+    }
+
+    fn limits_itself(&self) -> bool {
+        (**self).limits_itself()
+    }
+
+    fn alpha(&self) -> Option<f64> {
+        (**self).alpha()
     }
 }

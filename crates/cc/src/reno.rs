@@ -19,6 +19,12 @@ pub struct Config {
     pub pacing: bool,
 }
 
+impl Config {
+    pub(crate) fn paces(&self) -> bool {
+        self.pacing
+    }
+}
+
 impl Configurable for Config {
     const KIND: &'static str = "reno";
     const ABOUT: &'static str = "TCP Reno (RFC 5681), as in Linux";

@@ -16,7 +16,7 @@ fn cost(cc: &str, seconds: u32) -> (u64, u64, u64) {
 
 #[test]
 fn no_allocation_per_packet() {
-    for cc in ["dctcp", "prague"] {
+    for cc in ["dctcp", "prague", "bbr"] {
         let (few, before, small) = cost(cc, 5);
         let (many, after, large) = cost(cc, 50);
         assert!(many > few + 140_000, "{cc}: {few} {many}");
@@ -46,7 +46,7 @@ fn memory_follows_how_many_downloads_there_are_at_a_time() {
     let (few, small) = cost_of_downloads(5);
     let (many, large) = cost_of_downloads(100);
     // 100,000 downloads, some thirty of them at a time.
-    assert!(large <= small * 2 && large < 300_000, "{small} then {large} B at most");
+    assert!(large <= small * 2 && large < 310_000, "{small} then {large} B at most");
     // Each allocates for its packets in flight, not for each packet: 14 segments and their
     // acknowledgements.
     assert!((many - few) / 95_000 <= 4, "{few} then {many} allocations");

@@ -272,6 +272,16 @@ fn rrul() {
 }
 
 #[test]
+fn bbr() {
+    check("bbr", &["duration=14s", "warmup=4s"]);
+}
+
+#[test]
+fn bbr_grid() {
+    check("bbr-grid", &["duration=4s", "warmup=1s"]);
+}
+
+#[test]
 fn asymmetric() {
     check("asymmetric", &["duration=8s", "warmup=3s"]);
 }

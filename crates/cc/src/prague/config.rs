@@ -294,6 +294,12 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    pub(crate) fn paces(&self) -> bool {
+        self.pacing
+    }
+}
+
 impl Configurable for Config {
     const KIND: &'static str = "prague";
     const ABOUT: &'static str = "TCP Prague, the scalable congestion control of L4S (RFC 9331)";

@@ -36,7 +36,8 @@ impl<O: Observer<Packet>> Engine<O> {
         let place = number.index();
         let others = !old.keeps_connections(new);
         if others {
-            self.kinds[place] = Kind::of(new);
+            let seeds = self.kinds[place].seeds.clone();
+            self.kinds[place] = Kind::of(new, seeds);
             self.sizes[place] = new.size;
         }
         let mine = self.connections.lasting().filter(|flow| flow.owner.group == number);

@@ -13,6 +13,7 @@ mod client;
 mod handshake;
 mod pace;
 mod ranges;
+mod rate;
 mod receiver;
 mod reordering;
 mod rtt;

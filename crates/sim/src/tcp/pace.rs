@@ -8,7 +8,7 @@ pub(super) struct Pace {
     /// The rate, and the part of the last burst's time below a nanosecond.
     spacing: Spacing,
     /// When the next burst may leave.
-    free_at: Time,
+    pub free_at: Time,
     /// When to send it; `NEVER` while nothing waits for its turn.
     pub due: Time,
 }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use l4s_units::{Duration, Time};
 
 use super::ranges::Ranges;
+use super::rate::Sampler;
 use crate::packet::Stamp;
 
 /// One segment in flight.
@@ -86,6 +87,8 @@ pub(super) struct Scoreboard {
     examined: u64,
     /// Retransmissions in flight, in the order in which they were sent.
     resent: VecDeque<(u64, Time)>,
+    /// Of the delivery rate, where the congestion control asks for samples.
+    pub sampler: Option<Box<Sampler>>,
 }
 
 /// The most recently sent segment that was delivered, and the RTT of the last one delivered (RFC 8985
@@ -98,6 +101,11 @@ struct Rack {
 }
 
 impl Scoreboard {
+    /// Nothing was sent yet.
+    pub fn new(sampler: Option<Box<Sampler>>) -> Self {
+        Scoreboard { sampler, ..Scoreboard::default() }
+    }
+
     #[inline]
     pub fn una(&self) -> u64 {
         self.una
@@ -160,6 +168,9 @@ impl Scoreboard {
     /// The next segment was sent, with `payload` bytes.
     #[inline]
     pub fn push(&mut self, now: Time, payload: u16) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sends(now);
+        }
         self.flight.push_back(Sent { at: now, from: self.nxt_byte as u32, payload, flags: 0 });
         self.nxt_byte += u64::from(payload);
     }
@@ -187,6 +198,9 @@ impl Scoreboard {
         sacks: impl Iterator<Item = (u64, u64)>,
         at: Arrival,
     ) -> Delivered {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.begin();
+        }
         let mut delivered = Delivered::default();
         let sacked_end = self.sacked_end;
         for (from, to) in sacks {
@@ -252,14 +266,20 @@ impl Scoreboard {
             }
             self.flight.pop_front();
             let seq = self.una;
+            let is_new = sent.flags & SACKED == 0;
+            if is_new {
+                self.deliver(seq, sent, true, at);
+            }
+            if let Some(sampler) = &mut self.sampler {
+                sampler.forget_oldest();
+            }
             self.una += 1;
             self.una_byte = end;
             ambiguous |= sent.flags & AMBIGUOUS != 0;
-            if sent.flags & SACKED != 0 {
+            if !is_new {
                 self.sacked_out -= 1;
                 continue;
             }
-            self.deliver(seq, sent, true, at);
             in_order.segments += 1;
             in_order.note(seq, sent, at.now);
         }
@@ -299,6 +319,9 @@ impl Scoreboard {
         }
         if sent.flags & RESENT != 0 {
             self.resent_out -= 1;
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.delivers((seq - self.una) as usize, seq, sent.at);
         }
         let rtt = at.now.since(sent.at);
         // Too fast for a retransmission, or before it: the original was delivered. The time stamp
@@ -370,6 +393,7 @@ impl Scoreboard {
         if self.at(seq).flags & RESENT != 0 {
             self.at(seq).flags &= !RESENT;
             self.resent_out -= 1;
+            self.count_loss();
         }
         if self.at(seq).flags & LOST == 0 {
             return self.mark_lost(seq);
@@ -383,6 +407,13 @@ impl Scoreboard {
         sent.flags |= LOST;
         self.lost_out += 1;
         self.resend_hint = self.resend_hint.min(seq);
+        self.count_loss();
+    }
+
+    fn count_loss(&mut self) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.loses();
+        }
     }
 
     /// A timeout: all segments that were not delivered are lost, except those sent within the last round
@@ -439,6 +470,10 @@ impl Scoreboard {
     fn note_resent(&mut self, seq: u64, now: Time, flag: u8) {
         let sent = self.at(seq);
         (sent.at, sent.flags) = (now, sent.flags | flag | AMBIGUOUS);
+        let place = (seq - self.una) as usize;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sends_again(place);
+        }
         self.resent.push_back((seq, now));
     }
 }

@@ -20,7 +20,8 @@ mod undo;
 
 use l4s_cc::classic_ecn::Report;
 use l4s_cc::{
-    Cc, Congestion, CongestionControl, Connection, Decision, Marks, Pause, WantedEcn, Window,
+    Cc, Congestion, CongestionControl, Connection, Decision, Marks, Pause, RateSample, Repair,
+    WantedEcn, Window,
 };
 use l4s_model::Hold;
 use l4s_units::{Duration, Ecn, Time};
@@ -28,6 +29,7 @@ use l4s_units::{Duration, Ecn, Time};
 use super::accecn::Decoder;
 use super::buffer;
 use super::pace::Pace;
+use super::rate::Sampler;
 use super::reordering::Reordering;
 use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
@@ -65,6 +67,8 @@ pub struct SenderConfig {
     pub rcvbuf: Option<u64>,
     /// SO_SNDBUF of the server, where it is set.
     pub sndbuf: Option<u64>,
+    /// The randomness of the congestion control.
+    pub seed: u64,
 }
 
 /// The actions of a sender.
@@ -134,6 +138,7 @@ impl State {
 ///     initial_window: 10,
 ///     rcvbuf: None,
 ///     sndbuf: None,
+///     seed: 1,
 /// };
 /// let (mut server, mut sent) = (Sender::new(&config), Sent::default());
 /// let (start, flags) = (Time::ZERO, EcnFlags::default());
@@ -250,14 +255,17 @@ impl Sender {
     pub fn new(config: &SenderConfig) -> Self {
         let mss = config.mss;
         let initial_window = config.initial_window;
-        let connection = Connection { initial_window, ..Connection::new(mss.into()) };
+        let seed = config.seed;
+        let connection = Connection { initial_window, seed, ..Connection::new(mss.into()) };
+        let cc = Cc::new(&config.cc, &connection);
+        let sampler = cc.samples_rate().then(|| Box::new(Sampler::new()));
         Sender {
             mss,
             payload: mss,
-            cc: Cc::new(&config.cc, &connection),
+            cc,
             decision: connection.initial(),
             state: State::SynReceived,
-            board: Scoreboard::default(),
+            board: Scoreboard::new(sampler),
             reordering: Reordering::new(),
             rtt: Rtt::new(),
             supply: match config.sndbuf {
@@ -347,6 +355,7 @@ impl Sender {
 
     /// The application writes `bytes`, and pushes them.
     pub fn write(&mut self, bytes: u64, now: Time, out: &mut impl Output) {
+        self.notice_idle_application();
         self.supply.write(bytes, self.board.una_byte());
         if !self.state.is_established() {
             return;
@@ -403,6 +412,7 @@ impl Sender {
         self.backoff = 0;
         self.state = State::Open;
         self.timer = Timer::OFF;
+        self.sample_rate(0, 0, now);
         self.decision = self.cc.on_ack(&self.sample(now));
         self.transmit(now, out);
         if self.fills {
@@ -416,7 +426,7 @@ impl Sender {
         if matches!(self.state, State::SynReceived | State::Closed) {
             return;
         }
-        let prior_una = self.board.una();
+        let (prior_una, prior_in_flight) = (self.board.una(), self.board.in_flight());
         if ack.cumulative < self.board.una_byte() {
             return self.on_old_ack(ack, now, out);
         }
@@ -480,7 +490,9 @@ impl Sender {
             sample.in_flight = self.board.in_flight();
         }
         sample.limited = self.usage.is_limited(&self.decision.window);
+        self.sample_rate(delivered.segments, prior_in_flight, now);
         self.decision = self.cc.on_ack(&sample);
+        self.notice_idle_control();
         self.send_after(resend, now, out);
         // The socket has room again (`tcp_check_space`).
         if self.fills {
@@ -513,6 +525,46 @@ impl Sender {
             sacks.map(|s| (ack.cumulative + u64::from(s.0), ack.cumulative + u64::from(s.1)));
         let arrival = Arrival { now, echo: ack.stamps.echo, min_rtt: self.rtt.min() };
         self.board.acknowledge(ack.cumulative, sacks, arrival)
+    }
+
+    /// Gives the congestion control a sample of the delivery rate, where it asks for them.
+    #[inline]
+    fn sample_rate(&mut self, delivered: u32, prior_in_flight: u32, now: Time) {
+        let Some(sampler) = &mut self.board.sampler else { return };
+        let sample = RateSample {
+            prior_in_flight,
+            next_departure: self.pace.free_at,
+            repair: match self.state {
+                State::Recovery => Repair::Recovery,
+                State::Loss => Repair::Timeout,
+                _ => Repair::None,
+            },
+            ..sampler.sample(delivered, self.rtt.min(), now)
+        };
+        self.cc.sample_rate(&sample);
+    }
+
+    /// Rates are low while the congestion control measures something else.
+    #[inline]
+    fn notice_idle_control(&mut self) {
+        let in_flight = self.board.in_flight();
+        if let Some(sampler) = &mut self.board.sampler
+            && self.cc.limits_itself()
+        {
+            sampler.is_limited(in_flight);
+        }
+    }
+
+    /// Rates are low where all that was written had been sent, though the window allowed more
+    /// (`tcp_rate_check_app_limited`).
+    fn notice_idle_application(&mut self) {
+        let in_flight = self.board.in_flight();
+        let is_idle = self.supply.segments_left(self.board.nxt_byte()) == 0
+            && in_flight < self.decision.window.cwnd
+            && !self.board.has_to_resend();
+        if let (Some(sampler), true) = (&mut self.board.sampler, is_idle) {
+            sampler.is_limited(in_flight);
+        }
     }
 
     /// Sends the segments that an acknowledgement allows.

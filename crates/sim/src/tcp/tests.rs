@@ -123,6 +123,7 @@ impl<F: FnMut(&Segment, bool) -> Fate> Path<F> {
             initial_window: 10,
             rcvbuf: None,
             sndbuf: None,
+            seed: 1,
         };
         let codepoint = ecn.unwrap_or_default();
         let mut path = Path {

@@ -73,10 +73,11 @@ impl Sender {
         };
         self.set_payload(self.mss - self.accecn_fields.option_length());
         let connection = Connection {
-            mss: self.mss.into(),
             payload: self.payload.into(),
             initial_window: self.decision.window.cwnd,
             marks,
+            // The control has its randomness.
+            ..Connection::new(self.mss.into())
         };
         if self.needs_ecn && self.ecn.is_none() && !self.accurate_ecn {
             // As DCTCP and TCP Prague in Linux (`dctcp_reno`, `prague_reno`).

@@ -310,6 +310,10 @@ impl Sender {
         self.frto = matches!(self.state, State::Open | State::Cwr) || self.timeouts > 0;
         self.high_seq = self.board.nxt();
         self.board.timeout(now);
+        if let Some(sampler) = &mut self.board.sampler {
+            sampler.begin();
+        }
+        self.sample_rate(0, 0, now);
         self.decision = self.cc.on_congestion(Congestion::Timeout, answered, &self.sample(now));
         self.cwr_pending = self.tells_reduction();
         self.state = State::Loss;

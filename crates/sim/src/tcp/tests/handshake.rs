@@ -63,6 +63,7 @@ impl Server {
             initial_window,
             rcvbuf: None,
             sndbuf: None,
+            seed: 1,
         };
         Server { sender: Sender::new(&config), wire: Wire::default() }
     }

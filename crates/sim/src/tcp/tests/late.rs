@@ -150,6 +150,7 @@ fn the_handshake_of_a_long_path_is_measured() {
         initial_window: 10,
         rcvbuf: None,
         sndbuf: None,
+        seed: 1,
     };
     let syn = Syn { ecn: Ecn::NotEct, flags: NO_FLAGS, sent: Stamp::default() };
     let request = |ms: u64, echo_ms: u64| Request {

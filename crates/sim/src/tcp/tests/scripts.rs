@@ -38,6 +38,7 @@ impl Case {
             initial_window: 10,
             rcvbuf: None,
             sndbuf: None,
+            seed: 1,
         };
         let (mut sender, mut sent) = (Sender::new(&config), Sent::default());
         sender.serve_application(hold);
