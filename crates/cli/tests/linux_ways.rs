@@ -122,7 +122,12 @@ fn every_packet_is_accounted_for_in_both_directions() {
         let counted = |name: &str| summary.engine.qdisc[name];
         let drops = |queue: &l4s_measure::QueueSummary| queue.drops.aqm + queue.drops.limit;
         let (link, up) = (&summary.queues[0], uplink(&summary));
-        assert_eq!((link.packets, up.packets), (counted("packets"), counted("uplink_packets")));
+        // A packet may leave between the end of the run and the reading of the counters.
+        for (seen, counted) in
+            [(link.packets, counted("packets")), (up.packets, counted("uplink_packets"))]
+        {
+            assert!((seen..=seen + 1).contains(&counted), "{seen} of {counted}");
+        }
         // The last drops of each flow are seen when a later packet of it leaves.
         assert!(counted("dropped") - drops(link) < 10, "{summary:?}");
         assert!(counted("uplink_dropped") - drops(up) < 10, "{summary:?}");

@@ -12,6 +12,7 @@
 
 mod client;
 mod device;
+mod reader;
 mod request;
 mod server;
 mod socket;
@@ -304,6 +305,13 @@ impl Waiting {
         self.poll
             .registry()
             .register(&mut SourceFd(&file.as_raw_fd()), token, interest)
+            .map_err(|error| OsError::machine("epoll", error))
+    }
+
+    fn remove(&self, file: &impl AsRawFd) -> Result<(), OsError> {
+        self.poll
+            .registry()
+            .deregister(&mut SourceFd(&file.as_raw_fd()))
             .map_err(|error| OsError::machine("epoll", error))
     }
 

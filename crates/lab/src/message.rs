@@ -179,6 +179,11 @@ impl Intervals {
     pub fn number(&self, at: Time) -> u64 {
         (at.as_nanos() + self.every_ns - self.first_ns) / self.every_ns
     }
+
+    /// The end of the interval that `at` is in, which is the beginning of the next one.
+    pub fn end(&self, at: Time) -> Time {
+        Time::from_nanos(self.number(at) * self.every_ns + self.first_ns)
+    }
 }
 
 /// The writes into a flow of an application.
@@ -587,6 +592,11 @@ mod tests {
         assert_eq!([0, 49, 50, 149, 249, 250, 349, 350].map(number), [0, 0, 1, 1, 2, 3, 3, 4]);
         let last = Time::ZERO + ms(250).saturating_sub(Duration::from_nanos(1));
         assert_eq!(intervals.number(last), 2);
+        let end = |at| intervals.end(Time::ZERO + ms(at));
+        assert_eq!(
+            [0, 49, 50, 249, 250].map(end),
+            [50, 50, 150, 250, 350].map(|at| Time::ZERO + ms(at))
+        );
         // A warm-up of whole intervals, and none.
         for warmup in [ms(200), Duration::ZERO] {
             let intervals = Intervals::new(ms(100), warmup);

@@ -51,7 +51,7 @@ pub enum Report {
     Read {
         /// The flow.
         flow: FlowId,
-        /// When the last of these reads was.
+        /// When the last of these reads was. In virtual time it may be the interval's last nanosecond.
         at: Time,
         /// Bytes that were read since the report before.
         bytes: u64,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use l4s_model::FlowId;
@@ -13,6 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use super::device::Path;
+use super::reader::Reader;
 use super::{CONTROL, FLOWS, Host, Reports, Waiting, request, socket, take_orders};
 use crate::Report;
 use crate::address::of_flow;
@@ -23,13 +25,16 @@ use crate::setup::SERVER_PORT;
 /// The most that is discarded by one call.
 const GULP: usize = 1 << 20;
 /// A bulk flow is read about this often in real time. To wake a reader for each packet takes as much of the data
-/// plane's time as the packet itself. A kernel in virtual time is the simulator's reference, which reads at once: Linux
-/// acknowledges pushed data when it is read (`tcp_cleanup_rbuf`), and would send 12 % fewer acknowledgements.
+/// plane's time as the packet itself. A kernel in virtual time is compared with the simulator, which reads at once: Linux
+/// acknowledges pushed data when it is read (`tcp_cleanup_rbuf`), and would send 12 % fewer acknowledgements. There
+/// a thread reads an endless flow.
 const READ_EVERY: Span = Span::from_millis(1);
 /// The most that waits to be read: half of a receive buffer as the kernel makes it (`tcp_rmem`).
 const MOST_UNREAD: u64 = 64 << 10;
 /// Less than some packets is not worth waiting for.
 const LEAST_UNREAD: u64 = 8 << 10;
+/// A flow that has brought this much saves more by a thread than the thread costs.
+const DESERVES_THREAD: u64 = 1 << 20;
 
 /// A client before its first flow.
 pub(super) struct Client {
@@ -45,6 +50,8 @@ pub(super) struct Client {
     /// Bytes of a frame, of every flow of an application.
     frames: BTreeMap<FlowId, u64>,
     open: BTreeMap<FlowId, Flow>,
+    /// When it looks how much its threads have read: at the end of an interval.
+    next_look: Time,
 }
 
 /// A flow to come.
@@ -57,7 +64,7 @@ struct Opening {
 
 /// A flow that was opened.
 struct Flow {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     size: Option<u64>,
     /// Whether it asked.
     asked: bool,
@@ -71,6 +78,8 @@ struct Flow {
     frame: Option<u64>,
     /// How often it is read; `None` for at once, where the time of a read matters.
     reading: Option<Reading>,
+    /// The thread that reads it; `None` where this one does.
+    reader: Option<Reader>,
 }
 
 /// Adapts how much a bulk flow has to wait for until it is read (SO_RCVLOWAT).
@@ -121,6 +130,7 @@ impl Client {
             flows: flows.iter().rev().map(opening).collect(),
             frames: frames.iter().copied().collect(),
             open: BTreeMap::new(),
+            next_look: Time::NEVER,
         };
         // Whether the kernel has the congestion control is better known before the run.
         socket::tcp(SocketAddr::new(client.here, 0), cc)?;
@@ -162,7 +172,7 @@ impl Client {
                 if !state.asked && event.is_writable() {
                     state.ask().map_err(broken)?;
                 }
-                if !state.asked {
+                if !state.asked || state.reader.is_some() {
                     continue;
                 }
                 let (frames, received) = (state.frames(), state.received);
@@ -181,7 +191,14 @@ impl Client {
                     state.report_reads(flow, &mut reports);
                     reports.push(Report::Closed { flow, at });
                     self.open.remove(&flow);
+                } else if !watched && state.deserves_thread() {
+                    waiting.remove(&state.socket)?;
+                    state.reader = Some(Reader::start(&state.socket, state.received)?);
+                    self.next_look = self.next_look.min(self.intervals.end(at));
                 }
+            }
+            if clock.now() >= self.next_look {
+                self.look(clock.now(), &mut reports)?;
             }
             // Changes at an instant hold for the flows that open then.
             self.path.change(clock.now())?;
@@ -221,6 +238,8 @@ impl Client {
             Order::GiveUp { flow } => {
                 self.flows.retain(|opening| opening.flow != flow);
                 if let Some(mut open) = self.open.remove(&flow) {
+                    // It may be broken already.
+                    let _ = open.stop_reader(clock.now());
                     open.report_reads(flow, reports);
                     // Its close is a reset, and nothing of it is left.
                     sockopt::set_socket_linger(&open.socket, Some(Duration::ZERO))
@@ -240,7 +259,35 @@ impl Client {
 
     /// When something is to be done without being asked.
     fn next(&self) -> Time {
-        self.flows.last().map_or(Time::NEVER, |opening| opening.at).min(self.path.next())
+        let opening = self.flows.last().map_or(Time::NEVER, |opening| opening.at);
+        opening.min(self.path.next()).min(self.next_look)
+    }
+
+    /// Reports the bytes that threads have read in the interval that is over.
+    fn look(&mut self, now: Time, reports: &mut Reports) -> Result<(), OsError> {
+        // The last instant of that interval, as only a thread knows when it read.
+        let last = Time::from_nanos(self.next_look.as_nanos() - 1);
+        self.next_look = self.intervals.end(now);
+        let mut over = Vec::new();
+        for (&flow, state) in &mut self.open {
+            let Some(reader) = &state.reader else { continue };
+            if reader.is_over() {
+                over.push(flow);
+            } else {
+                let received = reader.received()?;
+                state.count(received, last);
+                state.report_reads(flow, reports);
+            }
+        }
+        for flow in over {
+            let Some(mut state) = self.open.remove(&flow) else { continue };
+            state
+                .stop_reader(last)
+                .map_err(|error| OsError::run(format_args!("flow {flow}"), error))?;
+            state.report_reads(flow, reports);
+            reports.push(Report::Closed { flow, at: last });
+        }
+        Ok(())
     }
 
     /// Sends a flow's SYN.
@@ -271,7 +318,29 @@ impl Flow {
         reading: Option<Reading>,
     ) -> Flow {
         let (asked, received, unreported, read_at) = (false, 0, 0, Time::ZERO);
-        Flow { socket, size, asked, received, unreported, read_at, frame, reading }
+        let (socket, reader) = (Arc::new(socket), None);
+        Flow { socket, size, asked, received, unreported, read_at, frame, reading, reader }
+    }
+
+    /// Whether a thread is to read it in virtual time: it is endless, so the time of a read does not matter, and not slow.
+    fn deserves_thread(&self) -> bool {
+        self.size.is_none() && self.frame.is_none() && self.received >= DESERVES_THREAD
+    }
+
+    /// Its thread had read `received` bytes by `now`.
+    fn count(&mut self, received: u64, now: Time) {
+        if received > self.received {
+            self.unreported += received - self.received;
+            (self.received, self.read_at) = (received, now);
+        }
+    }
+
+    /// Stops its thread, if it has one; the error that broke it before.
+    fn stop_reader(&mut self, now: Time) -> rustix::io::Result<()> {
+        let Some(reader) = self.reader.take() else { return Ok(()) };
+        let (received, end) = reader.stop();
+        self.count(received, now);
+        end
     }
 
     /// Makes the kernel announce data later, or sooner.
@@ -284,12 +353,16 @@ impl Flow {
 
     /// Reads and reports the rest in the end.
     fn finish(&mut self, flow: FlowId, now: Time, sink: &mut [u8], reports: &mut Reports) {
-        let received = self.received;
         // A connection that broke in the last moment has nothing more.
-        let _ = self.discard(sink, true);
-        if self.received > received {
-            self.unreported += self.received - received;
-            self.read_at = now;
+        if self.reader.is_some() {
+            let _ = self.stop_reader(now);
+        } else {
+            let received = self.received;
+            let _ = self.discard(sink, true);
+            if self.received > received {
+                self.unreported += self.received - received;
+                self.read_at = now;
+            }
         }
         self.report_reads(flow, reports);
     }

@@ -156,8 +156,18 @@ pub(super) fn unsent(socket: impl AsFd) -> Result<u32, OsError> {
     Ok(u32_at(&info, 144))
 }
 
+/// Bytes that TCP has received in order.
+pub(super) fn received(socket: impl AsFd) -> Result<u64, OsError> {
+    let info = info(socket).map_err(|error| OsError::run("TCP_INFO", error))?;
+    Ok(u64_at(&info, 128))
+}
+
 fn u32_at(info: &[u8; INFO_BYTES], at: usize) -> u32 {
     u32::from_ne_bytes(info[at..at + 4].try_into().unwrap())
+}
+
+fn u64_at(info: &[u8; INFO_BYTES], at: usize) -> u64 {
+    u64::from_ne_bytes(info[at..at + 8].try_into().unwrap())
 }
 
 #[allow(unsafe_code)]
@@ -178,7 +188,7 @@ fn info(socket: impl AsFd) -> io::Result<[u8; INFO_BYTES]> {
 /// fewer leaves them zero.
 fn read(info: &[u8; INFO_BYTES], paced: bool) -> TcpSample {
     let u32_at = |at| u32_at(info, at);
-    let u64_at = |at: usize| u64::from_ne_bytes(info[at..at + 8].try_into().unwrap());
+    let u64_at = |at| u64_at(info, at);
     let srtt_us = u32_at(68);
     let ssthresh = u32_at(76);
     TcpSample {
@@ -270,6 +280,7 @@ mod tests {
         assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd), 80);
         assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_total_retrans), 100);
         assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_pacing_rate), 104);
+        assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_bytes_received), 128);
         assert_eq!(std::mem::offset_of!(libc::tcp_info, tcpi_notsent_bytes), 144);
     }
 
