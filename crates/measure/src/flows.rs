@@ -30,12 +30,18 @@ pub(crate) struct Flows {
     /// IP bytes forwarded since the start of the run; apart from the rest because every packet
     /// touches it.
     bytes: Vec<u64>,
+    /// The group of each flow that was opened or forwarded; apart because every sample of the RTT asks for it.
+    groups: Vec<Option<SourceId>>,
     flows: Vec<Flow>,
 }
 
 impl Flows {
     pub fn with_capacity(flows: usize) -> Self {
-        Flows { bytes: Vec::with_capacity(flows), flows: Vec::with_capacity(flows) }
+        Flows {
+            bytes: Vec::with_capacity(flows),
+            groups: Vec::with_capacity(flows),
+            flows: Vec::with_capacity(flows),
+        }
     }
 
     #[inline]
@@ -53,6 +59,7 @@ impl Flows {
         if entry.opened.is_none() {
             entry.opened = Some(now);
             entry.group = group;
+            self.groups[flow.index()] = Some(group);
         }
         self.bytes[flow.index()] += length;
     }
@@ -61,6 +68,7 @@ impl Flows {
         let entry = self.entry(flow);
         (entry.group, entry.size, entry.opened) = (group, size, Some(now));
         entry.reported = true;
+        self.groups[flow.index()] = Some(group);
     }
 
     pub fn closed(&mut self, flow: FlowId, now: Time) {
@@ -80,6 +88,7 @@ impl Flows {
         if flow >= self.flows.len() {
             self.flows.resize(flow + 1, Flow::default());
             self.bytes.resize(flow + 1, 0);
+            self.groups.resize(flow + 1, None);
         }
         &mut self.flows[flow]
     }
@@ -87,7 +96,7 @@ impl Flows {
     /// The group of a flow that was opened or forwarded.
     #[inline]
     pub fn group(&self, flow: FlowId) -> Option<SourceId> {
-        self.flows.get(flow.index()).filter(|f| f.opened.is_some()).map(|f| f.group)
+        self.groups.get(flow.index()).copied().flatten()
     }
 
     pub fn end_warmup(&mut self) {
@@ -111,9 +120,10 @@ impl Flows {
         FlowId::new(0).onwards().zip(&self.flows).filter(|(_, flow)| flow.opened.is_some())
     }
 
-    /// IP bytes of a flow since the start of the run.
-    pub fn bytes(&self, flow: FlowId) -> u64 {
-        self.bytes[flow.index()]
+    /// The group of each of these, and its IP bytes since the start of the run.
+    pub fn sent(&self) -> impl Iterator<Item = (FlowId, SourceId, u64)> {
+        let all = FlowId::new(0).onwards().zip(&self.groups).zip(&self.bytes);
+        all.filter_map(|((flow, group), bytes)| Some((flow, (*group)?, *bytes)))
     }
 
     /// IP bytes of a flow after the warm-up.

@@ -51,8 +51,8 @@ impl Rates {
         self.ends += STEP;
         let first = self.sent.len();
         self.sent.resize(first + self.groups, 0);
-        for (flow, of) in flows.iter().take_while(|(flow, _)| *flow < self.long) {
-            self.sent[first + of.group.index()] += flows.bytes(flow);
+        for (_, group, bytes) in flows.sent().take_while(|(flow, ..)| *flow < self.long) {
+            self.sent[first + group.index()] += bytes;
         }
     }
 

@@ -350,4 +350,8 @@ impl<P: Traced> Observer<P> for Recorder {
     fn sampling_interval(&self) -> Option<Duration> {
         self.series.as_ref().map(Series::interval)
     }
+
+    fn wants_flows(&self) -> bool {
+        self.series.as_ref().is_some_and(Series::with_flows)
+    }
 }

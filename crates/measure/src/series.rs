@@ -86,6 +86,11 @@ impl Series {
         self.interval
     }
 
+    /// Whether flows have rows of their own.
+    pub fn with_flows(&self) -> bool {
+        self.with_flows
+    }
+
     /// `interval` is not zero.
     pub fn set_interval(&mut self, interval: Duration) {
         self.interval = interval;

@@ -255,6 +255,11 @@ pub trait Observer<P: Traced> {
     fn sampling_interval(&self) -> Option<Duration> {
         None
     }
+    /// Whether it implements [`Observer::sample_flow`] for simulated flows. They are not sampled if not: a look at
+    /// thousands of them takes time.
+    fn wants_flows(&self) -> bool {
+        true
+    }
     /// Whether it implements [`Observer::answered`]. A kernel's packets from clients are captured only
     /// if so.
     fn wants_answers(&self) -> bool {

@@ -65,6 +65,10 @@ impl<P: Traced, O: Observer<P> + ?Sized> Observer<P> for &mut O {
         (**self).sampling_interval()
     }
 
+    fn wants_flows(&self) -> bool {
+        (**self).wants_flows()
+    }
+
     fn wants_answers(&self) -> bool {
         (**self).wants_answers()
     }
@@ -78,6 +82,10 @@ impl<P: Traced, O: Observer<P>> Observer<P> for Arc<Mutex<O>> {
         self.lock().unwrap_or_else(PoisonError::into_inner).sampling_interval()
     }
 
+    fn wants_flows(&self) -> bool {
+        self.lock().unwrap_or_else(PoisonError::into_inner).wants_flows()
+    }
+
     fn wants_answers(&self) -> bool {
         self.lock().unwrap_or_else(PoisonError::into_inner).wants_answers()
     }
@@ -89,6 +97,10 @@ impl<P: Traced, O: Observer<P>> Observer<P> for Option<O> {
 
     fn sampling_interval(&self) -> Option<Duration> {
         self.as_ref().and_then(|observer| observer.sampling_interval())
+    }
+
+    fn wants_flows(&self) -> bool {
+        self.as_ref().is_some_and(|observer| observer.wants_flows())
     }
 
     fn wants_answers(&self) -> bool {
@@ -105,6 +117,10 @@ impl<P: Traced, A: Observer<P>, B: Observer<P>> Observer<P> for (A, B) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    fn wants_flows(&self) -> bool {
+        self.0.wants_flows() || self.1.wants_flows()
     }
 
     fn wants_answers(&self) -> bool {

@@ -578,6 +578,9 @@ impl<O: Observer<Packet>> Engine<O> {
             self.observer.sample_uplink(state, now);
         }
         self.observer.sample_link(link_state(&self.bottleneck, now), now);
+        if !self.observer.wants_flows() {
+            return;
+        }
         for flow in self.connections.lasting() {
             let server = &flow.server;
             if server.state().is_established() {
