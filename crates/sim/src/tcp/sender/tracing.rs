@@ -100,9 +100,15 @@ impl Shape {
 }
 
 /// The sets that may still be answered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tracing {
     form: TracerSet,
+    /// None before the first set was sent: most connections send none.
+    sets: Option<Box<Sets>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sets {
     /// Where they are, the latest first.
     places: [Place; WAITING],
     /// Which of them were seen.
@@ -161,14 +167,16 @@ impl Seen {
 
 impl Tracing {
     pub fn new(form: TracerSet) -> Tracing {
-        Tracing { form, places: [Place::NONE; WAITING], seen: [Seen::Nothing; WAITING] }
+        Tracing { form, sets: None }
     }
 
     /// A set was sent whose front ends before this byte.
     fn sent(&mut self, end_of_front: u64) {
-        self.places.rotate_right(1);
-        self.seen.rotate_right(1);
-        (self.places[0], self.seen[0]) = (Place(end_of_front), Seen::Nothing);
+        let none = || Sets { places: [Place::NONE; WAITING], seen: [Seen::Nothing; WAITING] };
+        let Sets { places, seen } = &mut **self.sets.get_or_insert_with(|| Box::new(none()));
+        places.rotate_right(1);
+        seen.rotate_right(1);
+        (places[0], seen[0]) = (Place(end_of_front), Seen::Nothing);
     }
 
     /// The set of which this block has the middle or the rear, and whether it is the middle.
@@ -179,32 +187,25 @@ impl Tracing {
                 block == shape.middle(*place) || block == shape.rear_twice(*place)
             }
         };
-        let set = self.places.iter().position(at)?;
-        Some((set, block == shape.middle(self.places[set])))
+        let places = &self.sets.as_ref()?.places;
+        let set = places.iter().position(at)?;
+        Some((set, block == shape.middle(places[set])))
     }
 
     /// Whether a block is a part of a set.
     pub fn has(&self, block: (u64, u64)) -> bool {
-        if self.is_unused() {
-            return false;
-        }
+        let Some(sets) = &self.sets else { return false };
         let lead = Shape::of(self.form).lead;
         // Also the part of the front that came before its middle, or its rear.
         let of_front = |place: &Place| block.1 == place.0 && block.0 + lead >= place.0;
-        self.of_block(block).is_some() || self.places.iter().any(of_front)
+        self.of_block(block).is_some() || sets.places.iter().any(of_front)
     }
 
     /// Whether the acknowledgement is the last one about a set, and whether the set arrived in another
     /// order than it was sent in.
     #[inline]
     pub fn answer(&mut self, ack: &Ack) -> Option<bool> {
-        if self.is_unused() { None } else { self.find(ack) }
-    }
-
-    /// Whether no set was sent: most connections send none.
-    #[inline]
-    fn is_unused(&self) -> bool {
-        self.places[0] == Place::NONE
+        if self.sets.is_none() { None } else { self.find(ack) }
     }
 
     #[inline(never)]
@@ -214,21 +215,22 @@ impl Tracing {
             None => (ack.newest_block()?, false),
         };
         let (set, is_middle) = self.of_block(block)?;
-        if self.seen[set] == Seen::Over {
+        let Sets { places, seen } = &mut **self.sets.as_mut()?;
+        if seen[set] == Seen::Over {
             return None;
         }
-        let missing = ack.cumulative < self.places[set].0;
+        let missing = ack.cumulative < places[set].0;
         let step = match self.form {
-            TracerSet::Split => self.seen[set].split(is_middle, missing),
+            TracerSet::Split => seen[set].split(is_middle, missing),
             // A duplicate above a hole that is another one's: its front came.
             TracerSet::Copies if is_middle && missing && twice => return None,
-            TracerSet::Copies => self.seen[set].copies(is_middle, missing),
+            TracerSet::Copies => seen[set].copies(is_middle, missing),
         };
-        let (seen, outcome) = match step {
+        let (now, outcome) = match step {
             Step::Waits(seen) => (seen, None),
             Step::Over(outcome) => (Seen::Over, outcome),
         };
-        self.seen[set] = seen;
+        seen[set] = now;
         outcome
     }
 
@@ -238,7 +240,7 @@ impl Tracing {
     /// program at the device that sends them cannot change the counts of a kernel's TCP.
     #[inline]
     pub fn idle_marks(&self, ack: &Ack, news: News, payload: u16) -> u32 {
-        if news.marks == 0 || self.is_unused() || self.form == TracerSet::Copies {
+        if news.marks == 0 || self.sets.is_none() || self.form == TracerSet::Copies {
             return 0;
         }
         self.of_middle(ack, news, payload).into()
@@ -249,8 +251,9 @@ impl Tracing {
         let Some((from, _)) = ack.duplicate_block().or_else(|| ack.newest_block()) else {
             return false;
         };
+        let Some(sets) = &self.sets else { return false };
         let lead = Shape::of(self.form).lead;
-        self.places.contains(&Place(from + lead))
+        sets.places.contains(&Place(from + lead))
             && news.bytes == (news.marks - 1) * u32::from(payload) + TRACER as u32
     }
 }
