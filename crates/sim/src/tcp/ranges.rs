@@ -18,6 +18,8 @@ impl Ranges {
         let last = first + self.ranges[first..].partition_point(|r| r.0 <= to);
         let merged = match self.ranges[first..last] {
             [] => (from, to),
+            // All of it is in the set, as most blocks that an acknowledgement repeats.
+            [only] if only.0 <= from && to <= only.1 => return,
             [only] => (only.0.min(from), only.1.max(to)),
             [low, .., high] => (low.0.min(from), high.1.max(to)),
         };
@@ -31,7 +33,13 @@ impl Ranges {
         if at < to {
             new((at, to), merged);
         }
-        self.ranges.splice(first..last, [merged]);
+        match self.ranges.get_mut(first) {
+            Some(range) if first < last => {
+                *range = merged;
+                self.ranges.drain(first + 1..last);
+            }
+            _ => self.ranges.insert(first, merged),
+        }
     }
 
     /// Removes everything below `limit`.
