@@ -15,6 +15,7 @@ use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 use crate::connections::Flow;
 use crate::imperfect::Wayfarer;
 use crate::packet::{HEADER, Packet, Return};
+use crate::timers::Timer;
 
 /// The smallest packet of TCP on a link: IP and TCP header, a byte, and Ethernet.
 const SMALLEST: u64 = 53 + ETHERNET.get();
@@ -28,7 +29,7 @@ const FEW: u64 = 32;
 /// Ratio of the records of senders to the packets under way, while they wait for
 /// retransmissions.
 const RECOVERY: u64 = 3;
-/// Bytes of an entry of the heap of timers, and how many a connection has.
+/// Bytes of an entry of the wheel of timers, and how many a connection has.
 const TIMER: usize = 16;
 const TIMERS: u64 = 16;
 /// Bytes of a run beside all that, and of each entry of the scenario.
@@ -170,7 +171,7 @@ fn connections(scenario: &Scenario, traffic: &Traffic) -> [Term; 5] {
     let list = |n: u64, what, each: usize| Term::new([(capacity(n), what)], each as u64);
     let all = traffic.flows as u64 + traffic.downloads;
     // A list that grows is there twice for a moment.
-    let place = size_of::<Flow>() + 2 * size_of::<Time>() + size_of::<(Time, u32, u32)>();
+    let place = size_of::<Flow>() + 2 * size_of::<Timer>() + size_of::<u32>();
     let timers = TIMERS.saturating_mul(all);
     let unsent = scenario.apps.iter().map(|app| {
         let most = Frames::most_unsent(app).min(frames(app, scenario.duration));

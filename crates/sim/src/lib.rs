@@ -25,6 +25,7 @@ mod simulation;
 pub mod tcp;
 mod timers;
 mod udp;
+mod wheel;
 
 pub use engine::Outcome;
 pub use packet::{Ack, ByteCounters, Packet, Segment};

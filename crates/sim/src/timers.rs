@@ -1,33 +1,43 @@
 //! Timers of connections: many, often moved later, seldom fired.
 //!
 //! A retransmission timer moves with every acknowledgement. Moving an entry each time would cost
-//! more than the packet. So an entry stays where it is, and when it comes up its owner says when
-//! it is really due.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! more than the packet. So an entry stays where it is, and when it comes up it moves to where its
+//! timer is really due. The connection is not touched before that.
 
 use l4s_units::Time;
 
-/// A set of lazy timers, each known by a number.
-#[derive(Debug, Default)]
+use crate::wheel::Wheel;
+
+/// A timer, and its entries in the wheel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    due: Time,
+    /// The earliest entries, two at most; `NEVER` where there are fewer. A timer that alternates between
+    /// a moment and a second has one entry for each, and not a new one for that second each time.
+    entries: [Time; 2],
+}
+
+impl Timer {
+    const OFF: Timer = Timer { due: Time::NEVER, entries: [Time::NEVER; 2] };
+}
+
+/// A set of lazy timers, each known by a number. Of those that are due at the same time the lower number
+/// comes first.
+#[derive(Debug)]
 pub(crate) struct Timers {
-    heap: BinaryHeap<Reverse<(Time, u32)>>,
-    /// The earliest entries in the heap of each timer, two at most; `NEVER` where there are fewer. A
-    /// timer that alternates between a moment and a second has one entry for each, and not a new one
-    /// for that second each time.
-    entries: Vec<[Time; 2]>,
+    timers: Vec<Timer>,
+    wheel: Wheel,
 }
 
 impl Timers {
     pub fn with_capacity(timers: usize) -> Self {
-        Timers { heap: BinaryHeap::new(), entries: vec![[Time::NEVER; 2]; timers] }
+        Timers { timers: vec![Timer::OFF; timers], wheel: Wheel::default() }
     }
 
     /// Allocates this number of timers, if there are fewer.
     pub fn grow(&mut self, timers: usize) {
-        if timers > self.entries.len() {
-            self.entries.resize(timers, [Time::NEVER; 2]);
+        if timers > self.timers.len() {
+            self.timers.resize(timers, Timer::OFF);
         }
     }
 
@@ -35,31 +45,39 @@ impl Timers {
     /// be another one now.
     #[inline]
     pub fn set(&mut self, timer: u32, deadline: Time) -> bool {
-        // An entry that comes up too early is put right when it does.
-        let entries = &mut self.entries[timer as usize];
+        let Timer { due, entries } = &mut self.timers[timer as usize];
+        *due = deadline;
         let is_earlier = deadline < entries[0];
         if is_earlier {
             *entries = [deadline, entries[0]];
-            self.heap.push(Reverse((deadline, timer)));
+            self.wheel.push(deadline, timer);
         }
         is_earlier
     }
 
-    /// When the next entry comes up.
+    /// When the next entry comes up: no timer is due before it.
     #[inline]
     pub fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |Reverse((time, _))| *time)
+        self.wheel.next().map_or(Time::NEVER, |(time, _)| time)
     }
 
-    /// Takes the entry that comes up; `None` where earlier ones of the same timer replaced it.
-    pub fn pop(&mut self) -> Option<u32> {
-        let Reverse((time, timer)) = self.heap.pop()?;
-        let entries = &mut self.entries[timer as usize];
-        if entries[0] != time {
-            return None;
+    /// The next timer that is due at `now` or before it.
+    pub fn pop(&mut self, now: Time) -> Option<u32> {
+        while let Some((time, number)) = self.wheel.next().filter(|(time, _)| *time <= now) {
+            self.wheel.pop();
+            let timer = &mut self.timers[number as usize];
+            if timer.entries[0] != time {
+                // An earlier entry of the same timer replaced it.
+                continue;
+            }
+            timer.entries = [timer.entries[1], Time::NEVER];
+            let due = timer.due;
+            if due <= time {
+                return Some(number);
+            }
+            self.set(number, due);
         }
-        *entries = [entries[1], Time::NEVER];
-        Some(timer)
+        None
     }
 }
 
@@ -67,6 +85,8 @@ impl Timers {
 mod tests {
     use super::*;
     use l4s_units::Duration;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     /// As a sender that paces: its timer is due in a moment, fires, and is due for a retransmission
     /// until the next acknowledgement comes.
@@ -77,27 +97,61 @@ mod tests {
         for _ in 0..10_000 {
             timers.set(0, now + Duration::from_micros(20));
             now += Duration::from_micros(20);
-            assert_eq!((timers.next(), timers.pop()), (now, Some(0)));
+            assert_eq!((timers.next(), timers.pop(now)), (now, Some(0)));
             timers.set(0, now + Duration::from_secs(1));
-            assert!(timers.heap.len() <= 2, "{}", timers.heap.len());
+            assert!(timers.wheel.len() <= 2, "{}", timers.wheel.len());
         }
     }
 
     #[test]
-    fn it_is_never_later_than_it_was_set_for() {
+    fn one_that_was_moved_later_comes_up_when_it_is_due() {
         let at = |ms| Time::ZERO + Duration::from_millis(ms);
         let mut timers = Timers::with_capacity(2);
         for ms in [50, 30, 40, 10, 20] {
             timers.set(0, at(ms));
         }
         timers.set(1, at(25));
-        let fired: Vec<_> = std::iter::from_fn(|| {
-            let time = timers.next();
-            (time != Time::NEVER).then(|| (time, timers.pop()))
-        })
-        .collect();
-        // 40 and 20 were set when it was due earlier, and who owns it says so when it comes up.
-        let expected = [(at(10), Some(0)), (at(25), Some(1)), (at(30), Some(0)), (at(50), None)];
-        assert_eq!(fired, expected);
+        assert_eq!((timers.next(), timers.pop(at(10))), (at(10), None));
+        assert_eq!((timers.next(), timers.pop(at(20))), (at(20), Some(0)));
+        assert_eq!((timers.next(), timers.pop(at(25))), (at(25), Some(1)));
+        // The entries for 30, 40 and 50 ms are of a timer that is not running.
+        timers.set(0, Time::NEVER);
+        assert_eq!((timers.pop(at(100)), timers.next()), (None, Time::NEVER));
+    }
+
+    proptest! {
+        /// Steps: a timer is set to a time from now on or stopped, or time passes until then.
+        #[test]
+        fn they_fire_when_they_are_due_and_the_lower_number_first(
+            steps in prop::collection::vec((0u32..20, prop::bool::ANY, 0u32..40, 0u64..32), 1..300),
+        ) {
+            let mut timers = Timers::with_capacity(20);
+            let mut due = [Time::NEVER; 20];
+            let mut now = Time::ZERO;
+            for (timer, passes, exponent, mantissa) in steps {
+                let time = now + Duration::from_nanos(mantissa << exponent);
+                if !passes {
+                    let time = if mantissa == 31 { Time::NEVER } else { time };
+                    timers.set(timer, time);
+                    due[timer as usize] = time;
+                    continue;
+                }
+                let mut expected = BTreeSet::new();
+                for (number, due) in (0..).zip(&mut due).filter(|(_, due)| **due <= time) {
+                    expected.insert((*due, number));
+                    *due = Time::NEVER;
+                }
+                let mut fired = Vec::new();
+                while timers.next() <= time {
+                    now = now.max(timers.next());
+                    if let Some(number) = timers.pop(now) {
+                        fired.push((now, number));
+                        timers.set(number, Time::NEVER);
+                    }
+                }
+                now = time;
+                prop_assert_eq!(fired, expected.into_iter().collect::<Vec<_>>());
+            }
+        }
     }
 }
