@@ -347,9 +347,9 @@ impl Bbr {
         let in_network = || self.in_network(self.sample.prior_in_flight, ack.now);
         let at_gain = |gain| self.in_flight_at(self.bandwidth.max(), gain);
         match (self.policer.rate(), phase) {
-            // Until the pipe holds as much more, unless there is no room for that.
+            // It lasts until a quarter more is in flight. A loss ends it, too: there is no room for more.
             (None, 0) => lasted && (ack.lost > 0 || in_network() >= at_gain(CYCLE[0])),
-            // As soon as the queue is gone.
+            // It ends as soon as the queue is gone.
             (None, 1) => lasted || in_network() <= at_gain(UNIT),
             _ => lasted,
         }

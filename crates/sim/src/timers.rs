@@ -12,8 +12,8 @@ use crate::wheel::Wheel;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     due: Time,
-    /// The earliest entries, two at most; `NEVER` where there are fewer. A timer that alternates between
-    /// a moment and a second has one entry for each, and not a new one for that second each time.
+    /// The earliest entries, two at most; `NEVER` where there are fewer. A pacing timer alternates
+    /// between a moment and a second. Its entry for the second stays, and is used again.
     entries: [Time; 2],
 }
 

@@ -232,21 +232,8 @@ fn flows_share_a_link_and_differ_in_their_cycles() {
 /// application, and the model keeps the path's.
 #[test]
 fn an_idle_application_does_not_lower_the_model() {
-    let text = r#"
-        duration = "9s"
-        link = { rate = "40mbit", buffer = "1000p" }
-        aqm = "fifo"
-        [[group]]
-        name = "A"
-        cc = "bbr"
-        rtt = "20ms"
-        flows = 0
-        [[app]]
-        group = "A"
-        fps = 2
-        rate = "8mbit"
-    "#;
-    let (steps, _) = logged(scenario(text, &[]));
+    let text = format!("{ALONE}\n[[app]]\ngroup = \"A\"\nfps = 2\nrate = \"8mbit\"\n");
+    let (steps, _) = logged(scenario(&text, &["group.A.flows=0", "duration=9s"]));
     // Bursts of 500 kB take 100 ms at the link's rate. Between them the pacing rate stays.
     let late = steps.iter().filter(|step| step.at > Time::ZERO + Duration::from_secs(4));
     let slowest = late.map(|step| step.pacing).min().expect("steps");

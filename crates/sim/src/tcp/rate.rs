@@ -41,6 +41,8 @@ pub(super) struct Sampler {
     app_limited: Option<u64>,
     /// In the order of the segments in flight.
     departures: VecDeque<Departure>,
+    /// Segments in flight before the present acknowledgement.
+    prior_in_flight: u32,
     newest: Option<Newest>,
 }
 
@@ -54,6 +56,7 @@ impl Sampler {
             lost: 0,
             app_limited: Some(1),
             departures: VecDeque::new(),
+            prior_in_flight: 0,
             newest: None,
         }
     }
@@ -80,8 +83,9 @@ impl Sampler {
         }
     }
 
-    /// An acknowledgement came: nothing is known of it yet.
-    pub fn begin(&mut self) {
+    /// An acknowledgement came, with this many segments in flight: nothing is known of it yet.
+    pub fn begin(&mut self, in_flight: u32) {
+        self.prior_in_flight = in_flight;
         self.newest = None;
     }
 
@@ -121,6 +125,7 @@ impl Sampler {
         let totals = RateSample {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
+            prior_in_flight: self.prior_in_flight,
             lost: self.lost,
             ..RateSample::default()
         };
@@ -151,7 +156,7 @@ mod tests {
     fn steady(sampler: &mut Sampler, ms: u64) -> RateSample {
         sampler.sends(at(ms));
         let Some(seq) = ms.checked_sub(10) else { return RateSample::default() };
-        sampler.begin();
+        sampler.begin(0);
         sampler.delivers(0, seq, at(seq));
         sampler.forget_oldest();
         sampler.sample(1, MS * 10, at(ms))
@@ -188,7 +193,7 @@ mod tests {
             sample.delivery.map(|d| d.segments as f64 / d.interval.as_micros() as f64 * 1e3)
         };
         for seq in 30..40 {
-            sampler.begin();
+            sampler.begin(0);
             sampler.delivers(0, seq, at(seq));
             sampler.forget_oldest();
             let rate = rate(sampler.sample(1, MS * 10, at(49))).expect("a sample");
@@ -202,13 +207,13 @@ mod tests {
         let mut sampler = after(30);
         // Segment 20 is lost, and 21 to 29 arrive.
         for seq in 21..30 {
-            sampler.begin();
+            sampler.begin(0);
             sampler.delivers(seq as usize - 20, seq, at(seq));
             sampler.sample(1, MS * 10, at(seq + 10));
         }
         sampler.loses();
         sampler.sends_again(0);
-        sampler.begin();
+        sampler.begin(0);
         sampler.delivers(0, 20, at(40));
         let sample = sampler.sample(1, MS * 10, at(50));
         assert_eq!((sample.lost, sample.delivery.expect("a sample").segments), (1, 1));

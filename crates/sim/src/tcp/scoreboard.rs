@@ -198,8 +198,9 @@ impl Scoreboard {
         sacks: impl Iterator<Item = (u64, u64)>,
         at: Arrival,
     ) -> Delivered {
+        let in_flight = self.in_flight();
         if let Some(sampler) = &mut self.sampler {
-            sampler.begin();
+            sampler.begin(in_flight);
         }
         let mut delivered = Delivered::default();
         let sacked_end = self.sacked_end;

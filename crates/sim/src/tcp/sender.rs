@@ -412,7 +412,7 @@ impl Sender {
         self.backoff = 0;
         self.state = State::Open;
         self.timer = Timer::OFF;
-        self.sample_rate(0, 0, now);
+        self.sample_rate(0, now);
         self.decision = self.cc.on_ack(&self.sample(now));
         self.transmit(now, out);
         if self.fills {
@@ -426,7 +426,7 @@ impl Sender {
         if matches!(self.state, State::SynReceived | State::Closed) {
             return;
         }
-        let (prior_una, prior_in_flight) = (self.board.una(), self.board.in_flight());
+        let prior_una = self.board.una();
         if ack.cumulative < self.board.una_byte() {
             return self.on_old_ack(ack, now, out);
         }
@@ -490,7 +490,7 @@ impl Sender {
             sample.in_flight = self.board.in_flight();
         }
         sample.limited = self.usage.is_limited(&self.decision.window);
-        self.sample_rate(delivered.segments, prior_in_flight, now);
+        self.sample_rate(delivered.segments, now);
         self.decision = self.cc.on_ack(&sample);
         self.notice_idle_control();
         self.send_after(resend, now, out);
@@ -529,10 +529,9 @@ impl Sender {
 
     /// Gives the congestion control a sample of the delivery rate, where it asks for them.
     #[inline]
-    fn sample_rate(&mut self, delivered: u32, prior_in_flight: u32, now: Time) {
+    fn sample_rate(&mut self, delivered: u32, now: Time) {
         let Some(sampler) = &mut self.board.sampler else { return };
         let sample = RateSample {
-            prior_in_flight,
             next_departure: self.pace.free_at,
             repair: match self.state {
                 State::Recovery => Repair::Recovery,

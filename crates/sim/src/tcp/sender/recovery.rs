@@ -309,11 +309,12 @@ impl Sender {
         // RFC 5682 §3.1 step 1: no recovery is under way, or nothing but timeouts of this segment.
         self.frto = matches!(self.state, State::Open | State::Cwr) || self.timeouts > 0;
         self.high_seq = self.board.nxt();
+        let in_flight = self.board.in_flight();
         self.board.timeout(now);
         if let Some(sampler) = &mut self.board.sampler {
-            sampler.begin();
+            sampler.begin(in_flight);
         }
-        self.sample_rate(0, 0, now);
+        self.sample_rate(0, now);
         self.decision = self.cc.on_congestion(Congestion::Timeout, answered, &self.sample(now));
         self.cwr_pending = self.tells_reduction();
         self.state = State::Loss;
