@@ -34,6 +34,7 @@ AREAS = [
     "crates/cc/src",
     "crates/cli/build.rs",
     "crates/cli/src",
+    "crates/evaluate/src",
     "crates/flows/src",
     "crates/host/src",
     "crates/lab/src",

@@ -58,6 +58,8 @@ pub enum Command {
     },
     /// Reproduce a figure of the papers, with its numbers beside the paper's
     Paper(Paper),
+    /// Evaluate congestion controls by the criteria of RFC 9743, with a verdict on each
+    Evaluate(Evaluate),
     /// List queue disciplines: parameters, units, defaults, ranges, gains
     Aqm {
         /// The discipline, for example dualpi2
@@ -478,6 +480,35 @@ pub struct Paper {
     /// Set a key of the figure's scenario
     #[arg(long, value_name = "KEY=VALUE", requires = "figure")]
     pub set: Vec<String>,
+}
+
+/// Options of `l4s evaluate`.
+#[derive(Debug, clap::Args)]
+pub struct Evaluate {
+    /// The congestion controls, for example prague, prague:best or '{ kind = "cubic", abe = true }'
+    #[arg(required_unless_present = "list", value_name = "CC")]
+    pub controls: Vec<String>,
+    /// List the criteria and exit
+    #[arg(long, conflicts_with = "controls")]
+    pub list: bool,
+    /// The substrate; criteria whose runs it cannot make are not measured
+    #[arg(long, value_enum, default_value_t = Substrate::Sim)]
+    pub on: Substrate,
+    /// Shorter and fewer runs, for a first look
+    #[arg(long)]
+    pub quick: bool,
+    /// Folder for the page, the verdicts and the runs [default: out/evaluate, or out/evaluate-quick]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace earlier results of l4s in the folder of --out (always done in the default folder)
+    #[arg(long, requires = "out")]
+    pub replace: bool,
+    /// Parallel runs [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<usize>,
+    /// Print the verdicts as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Options of `l4s validate`.

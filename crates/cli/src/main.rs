@@ -17,6 +17,7 @@ mod check;
 mod cluster;
 mod compare;
 mod doctor;
+mod evaluate;
 mod failure;
 mod figures;
 mod folder;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         Command::List => catalog::list(),
         Command::Show { scenario, set } => show::show(&scenario, &set),
         Command::Paper(options) => paper::paper(&options),
+        Command::Evaluate(options) => evaluate::evaluate(&options),
         Command::Aqm { kind, profile } => catalog::aqm(kind.as_deref(), profile.as_deref()),
         Command::Cc { kind } => catalog::cc(kind.as_deref()),
         Command::Trace { command, show, to } => trace::trace(command, &show, &to),

@@ -282,6 +282,56 @@ fn bbr_grid() {
 }
 
 #[test]
+fn evaluate_alone() {
+    check("evaluate-alone", &["link.rate=40mbit", "duration=4s", "warmup=1s"]);
+}
+
+#[test]
+fn evaluate_itself() {
+    check("evaluate-itself", &["queue=DualPI2", "flows=4 flows", "duration=8s", "warmup=3s"]);
+}
+
+#[test]
+fn evaluate_others() {
+    check("evaluate-others", &["link.rate=40mbit", "other=cubic", "duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_short() {
+    check("evaluate-short", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_queues() {
+    check("evaluate-queues", &["link.rate=40mbit", "group.*.rtt=20ms", "duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_paths() {
+    check("evaluate-paths", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_links() {
+    check("evaluate-links", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_overload() {
+    check("evaluate-overload", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_l4s() {
+    check("evaluate-l4s", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_changes() {
+    check("evaluate-changes", &["duration=24s", "warmup=10s"]);
+}
+
+#[test]
 fn asymmetric() {
     check("asymmetric", &["duration=8s", "warmup=3s"]);
 }

@@ -1,0 +1,282 @@
+//! `l4s evaluate`: the evaluation of congestion controls by RFC 9743, as one command.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use l4s_evaluate::{CHAPTERS, Chapter, Column, Criterion, Judged, Outcome, Runs, Verdict};
+use l4s_measure::Results;
+use l4s_measure::inventory::Writing;
+use l4s_report::Pictures;
+use l4s_scenario::{Plan, fingerprint, shell_word};
+use l4s_substrate::Engine;
+use serde_json::json;
+
+use crate::args::{Evaluate, Substrate};
+use crate::failure::{Failure, taken};
+use crate::folder::{CODE, Existing, locked};
+use crate::run::{Effort, Job};
+use crate::table::{Align, aligned};
+use crate::{forecast, parallel, print};
+
+/// The files of an evaluation, beside the folders of its controls.
+const PAGE: &str = "index.html";
+const TABLE: &str = "evaluation.md";
+const JSON: &str = "evaluation.json";
+
+/// Lists the criteria, or judges controls by them.
+pub fn evaluate(options: &Evaluate) -> Result<(), Failure> {
+    if options.list {
+        return list();
+    }
+    let controls = options.controls.iter().map(|text| Control::read(text, options));
+    let controls = controls.collect::<Result<Vec<Control>, Failure>>()?;
+    let begun = Instant::now();
+    announce(&controls, options)?;
+    let root = root(options);
+    let mut effort = Effort::default();
+    let mut columns = Vec::new();
+    for control in &controls {
+        columns.push(control.column(options, &root, &mut effort)?);
+    }
+    let (dir, lock) = locked(&root)?;
+    let json = json(&columns, options);
+    let html = l4s_evaluate::html(&columns, CODE, &command(options));
+    let writing = Writing::begin(&dir, [PAGE, TABLE, JSON]).map_err(taken)?;
+    for (name, text) in
+        [(TABLE, l4s_evaluate::markdown(&columns)), (JSON, json.clone()), (PAGE, html)]
+    {
+        writing.file(name, text.as_bytes()).map_err(taken)?;
+    }
+    writing.finish().map_err(taken)?;
+    drop(lock);
+    print(&if options.json { json } else { table(&columns) })?;
+    say!("{}", effort.said(begun.elapsed()));
+    for column in &columns {
+        let (passed, of) = column.score();
+        say!("{}: {passed} of {of} criteria hold", column.name);
+    }
+    say!("page: {}", root.join(PAGE).display());
+    Ok(())
+}
+
+fn list() -> Result<(), Failure> {
+    let mut rows =
+        vec![["criterion", "section", "accepted", "question"].map(str::to_owned).to_vec()];
+    for criterion in CHAPTERS.iter().flat_map(|chapter| chapter.criteria) {
+        let Criterion { id, section, asks, .. } = criterion;
+        rows.push(cells([id, section, &criterion.range(), asks]));
+    }
+    print(&aligned(&rows, &[]))
+}
+
+/// A control to evaluate, with the plan of each chapter.
+struct Control {
+    /// The user's text.
+    name: String,
+    plans: Vec<(&'static Chapter, Plan)>,
+}
+
+impl Control {
+    /// Reads `KIND`, `KIND:PROFILE` or a table such as `{ kind = "cubic", abe = true }`.
+    fn read(text: &str, options: &Evaluate) -> Result<Control, Failure> {
+        let value = match text.trim().split_once(':') {
+            Some((kind, profile)) if !text.contains('{') => {
+                format!("{{ kind = {kind:?}, profile = {profile:?} }}")
+            }
+            _ => text.trim().to_owned(),
+        };
+        let plan = |chapter: &'static Chapter| Ok((chapter, chapter.plan(&value, options.quick)?));
+        let plans = CHAPTERS.iter().map(plan).collect::<Result<_, Failure>>()?;
+        Ok(Control { name: text.to_owned(), plans })
+    }
+
+    /// The folder of its runs, in that of the evaluation.
+    fn folder(&self) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        match self.name.chars().all(is_plain) {
+            true => self.name.clone(),
+            false => {
+                let plain: Vec<&str> =
+                    self.name.split(|c| !is_plain(c)).filter(|word| !word.is_empty()).collect();
+                format!("{}-{}", plain.join("-"), &fingerprint(self.name.as_bytes())[..6])
+            }
+        }
+    }
+
+    /// Runs every chapter and judges it.
+    fn column(
+        &self,
+        options: &Evaluate,
+        root: &Path,
+        effort: &mut Effort,
+    ) -> Result<Column, Failure> {
+        let mut column =
+            Column { name: self.name.clone(), verdicts: Vec::new(), folders: Vec::new() };
+        for (number, (chapter, plan)) in (1..).zip(&self.plans) {
+            let folder = format!("{}/{}", self.folder(), chapter.scenario);
+            let verdicts = match chapter_of(chapter, plan, options, &root.join(&folder)) {
+                Ok((runs, spent)) => {
+                    effort.add(spent);
+                    column.folders.push((chapter.title, folder));
+                    l4s_evaluate::judge(chapter, Ok(Runs(&runs)))
+                }
+                // The substrate cannot make these runs, but perhaps others.
+                Err(Failure::Input { message, .. }) if options.on != Substrate::Sim => {
+                    l4s_evaluate::judge(chapter, Err(&message))
+                }
+                Err(failure) => return Err(failure),
+            };
+            let of = CHAPTERS.len();
+            let (name, title, said) = (&self.name, chapter.title, outcome(&verdicts));
+            say!("{name}: {number} of {of}: {title}: {} runs, {said}", plan.points.len());
+            column.verdicts.extend(verdicts);
+        }
+        Ok(column)
+    }
+}
+
+/// The outcome of a chapter, in words.
+fn outcome(verdicts: &[Verdict]) -> String {
+    let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
+    match (count(Outcome::Pass), count(Outcome::Fail)) {
+        (0, 0) => verdicts.first().map_or("", |verdict| verdict.outcome.name()).to_owned(),
+        (passed, failed) => format!("{passed} of {} criteria hold", passed + failed),
+    }
+}
+
+/// Runs a chapter, unless this code did so before, and reads its results.
+fn chapter_of(
+    chapter: &Chapter,
+    plan: &Plan,
+    options: &Evaluate,
+    out: &Path,
+) -> Result<(Vec<Judged>, Effort), Failure> {
+    let done = Job {
+        plan,
+        called: chapter.scenario,
+        on: options.on,
+        jobs: options.jobs,
+        out: Some(out),
+        existing: match options.out.is_none() || options.replace {
+            true => Existing::Renew,
+            false => Existing::Resume,
+        },
+        trace: None,
+        json: false,
+        pictures: Pictures::Sheet(&[]),
+        smaller: None,
+        quiet: true,
+        session: None,
+    }
+    .carry_out()?;
+    Ok((judged(plan, out)?, done.effort()))
+}
+
+/// The results of a folder.
+fn judged(plan: &Plan, folder: &Path) -> Result<Vec<Judged>, Failure> {
+    let read = || {
+        let results = Results::open(folder)?;
+        let judged = |(point, run): (_, &l4s_measure::Run)| Judged {
+            point: Clone::clone(point),
+            summary: run.summary.clone(),
+            series: Vec::new(),
+            flows: Vec::new(),
+            command: run.command.clone(),
+        };
+        let mut all: Vec<Judged> = plan.points.iter().zip(results.runs()).map(judged).collect();
+        for rows in results.series()? {
+            let (run, rows) = rows?;
+            all[run as usize].keep_series(rows);
+        }
+        for rows in results.flows()? {
+            let (run, rows) = rows?;
+            all[run as usize].flows = rows;
+        }
+        Ok(all)
+    };
+    read().map_err(|error: l4s_measure::ResultError| Failure::Run(error.to_string()))
+}
+
+/// Says how long it will take at most.
+fn announce(controls: &[Control], options: &Evaluate) -> Result<(), Failure> {
+    let plans: Vec<Plan> =
+        controls.iter().flat_map(|control| &control.plans).map(|(_, plan)| plan.clone()).collect();
+    match options.on {
+        Substrate::Sim => {
+            forecast::announce(&plans, &Engine::SIM, parallel::threads(options.jobs), None)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn root(options: &Evaluate) -> PathBuf {
+    let default = if options.quick { "out/evaluate-quick" } else { "out/evaluate" };
+    options.out.clone().unwrap_or_else(|| PathBuf::from(default))
+}
+
+/// The command that makes the same page.
+fn command(options: &Evaluate) -> String {
+    let mut command = "l4s evaluate".to_owned();
+    for control in &options.controls {
+        command += &format!(" {}", shell_word(control));
+    }
+    if options.on != Substrate::Sim {
+        command += &format!(" --on {}", options.on.name());
+    }
+    command + if options.quick { " --quick" } else { "" }
+}
+
+/// The verdicts for a program.
+fn json(columns: &[Column], options: &Evaluate) -> String {
+    let column = |column: &Column| {
+        let (passed, of) = column.score();
+        let (name, verdicts) = (&column.name, &column.verdicts);
+        json!({ "control": name, "passed": passed, "of": of, "verdicts": verdicts })
+    };
+    let json = json!({
+        "on": options.on.name(),
+        "quick": options.quick,
+        "version": crate::measured::VERSION,
+        "code": CODE,
+        "controls": columns.iter().map(column).collect::<Vec<_>>(),
+    });
+    format!("{json:#}\n")
+}
+
+/// The verdicts for a person: of one control with the worst condition, of several side by side.
+fn table(columns: &[Column]) -> String {
+    let [column] = columns else { return side_by_side(columns) };
+    let mut rows = vec![cells(["verdict", "criterion", "section", "worst", "accepted", "where"])];
+    for verdict in &column.verdicts {
+        let Criterion { id, section, .. } = verdict.criterion;
+        let (value, range) = (verdict.value(), verdict.criterion.range());
+        let condition = verdict.why.clone().unwrap_or_else(|| verdict.condition());
+        let name = verdict.outcome.name();
+        rows.push(cells([name, id, section, &value, &range, &condition]));
+    }
+    let (left, right) = (Align::Left, Align::Right);
+    aligned(&rows, &[left, left, left, right, left, left])
+}
+
+fn side_by_side(columns: &[Column]) -> String {
+    let Some(first) = columns.first() else { return String::new() };
+    let mut rows = vec![cells(["criterion", "section", "accepted"])];
+    rows[0].extend(columns.iter().map(|column| column.name.clone()));
+    for (n, Verdict { criterion, .. }) in first.verdicts.iter().enumerate() {
+        let mut row = cells([criterion.id, criterion.section, &criterion.range()]);
+        row.extend(columns.iter().map(|column| {
+            let verdict = &column.verdicts[n];
+            match verdict.outcome {
+                Outcome::Pass => verdict.value(),
+                Outcome::Fail => format!("{} FAIL", verdict.value()),
+                _ => "-".to_owned(),
+            }
+        }));
+        rows.push(row);
+    }
+    aligned(&rows, &[])
+}
+
+fn cells<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).to_vec()
+}

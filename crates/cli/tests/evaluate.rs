@@ -1,0 +1,88 @@
+//! `l4s evaluate` from the user's view.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn l4s(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+    command.current_dir(folder).args(args).output().expect("l4s starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("l4s prints text")
+}
+
+#[test]
+fn it_lists_its_criteria_and_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = l4s(folder.path(), &["evaluate", "--list"]);
+    assert!(list.status.success());
+    let list = text(&list.stdout);
+    assert!(list.starts_with("criterion "), "{list}");
+    let row = list.lines().find(|line| line.starts_with("bufferbloat ")).unwrap();
+    assert!(row.contains("RFC 9743 §5.1.2") && row.contains("at most 1 RTT"), "{row}");
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn an_unknown_control_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    for (control, help) in [
+        ("cubik", "did you mean \"cubic\"?"),
+        ("prague:bets", "did you mean \"best\"?"),
+        ("{ kind = \"cubic\", abee = true }", "did you mean `abe`?"),
+    ] {
+        let output = l4s(folder.path(), &["evaluate", "reno", control]);
+        assert_eq!(output.status.code(), Some(2), "{control}");
+        let message = text(&output.stderr);
+        assert!(message.contains(help), "{control}: {message}");
+    }
+    assert_eq!(l4s(folder.path(), &["evaluate"]).status.code(), Some(2));
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
+}
+
+/// An evaluation finds the faults that RFC 9743 §5.1.3 names of BBR's first version, and what it did is not done again.
+#[test]
+fn a_verdict_has_its_worst_run_which_can_be_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let evaluate = || l4s(folder.path(), &["evaluate", "bbr", "--quick", "--json"]);
+    let first = evaluate();
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let json: Value = serde_json::from_slice(&first.stdout).unwrap();
+    let control = &json["controls"][0];
+    let verdict = |id: &str| {
+        let verdicts = control["verdicts"].as_array().unwrap();
+        verdicts.iter().find(|verdict| verdict["id"] == id).unwrap().clone()
+    };
+    let loss = verdict("loss-of-many");
+    assert_eq!(loss["outcome"], "fail");
+    assert_eq!(verdict("bufferbloat")["outcome"], "pass");
+    assert_eq!(verdict("ect1")["outcome"], "not-applicable");
+
+    let again = evaluate();
+    assert_eq!(again.stdout, first.stdout);
+    assert!(text(&again.stderr).contains("every run was done before"), "{}", text(&again.stderr));
+
+    // The value is the mean of three seeds; the command is of the first.
+    let command = loss["worst"]["command"].as_str().unwrap();
+    let mut seeds = Vec::new();
+    for seed in 1..=3 {
+        let command = command.replace("--seed 1", &format!("--seed {seed} --json"));
+        let words = command.replacen("l4s ", &format!("{} ", env!("CARGO_BIN_EXE_l4s")), 1);
+        let run = Command::new("sh").args(["-c", &words]).output().unwrap();
+        let summary: Value = serde_json::from_slice(&run.stdout).expect(&command);
+        seeds.push(100.0 * summary["groups"][0]["drop"].as_f64().unwrap());
+    }
+    let mean = seeds.iter().sum::<f64>() / 3.0;
+    assert!((mean - loss["worst"]["value"].as_f64().unwrap()).abs() < 1e-9, "{seeds:?}");
+
+    let root = folder.path().join("out/evaluate-quick");
+    let page = fs::read_to_string(root.join("index.html")).unwrap();
+    assert!(page.contains("<details id=\"loss-of-many\">") && page.contains("l4s run evaluate-"));
+    assert!(root.join("bbr/evaluate-itself/report.html").is_file());
+    let table = fs::read_to_string(root.join("evaluation.md")).unwrap();
+    assert!(table.contains("| loss-of-many | RFC 9743 §5.1.3 | at most 2 % | **"), "{table}");
+}

@@ -1,0 +1,40 @@
+//! The chapters of the evaluation of a congestion control, in the order of RFC 9743.
+
+mod alone;
+mod changes;
+mod itself;
+mod l4s;
+mod links;
+mod others;
+mod overload;
+mod paths;
+mod queues;
+mod short;
+
+use crate::{Chapter, Run};
+
+/// All chapters.
+pub const CHAPTERS: &[Chapter] = &[
+    alone::CHAPTER,
+    overload::CHAPTER,
+    itself::CHAPTER,
+    others::CHAPTER,
+    short::CHAPTER,
+    queues::CHAPTER,
+    paths::CHAPTER,
+    links::CHAPTER,
+    changes::CHAPTER,
+    l4s::CHAPTER,
+];
+
+/// The group with the tested control in every chapter.
+const TESTED: &str = "tested";
+/// Percent of a whole.
+const PERCENT: f64 = 100.0;
+
+/// Goodput of the run with the tested control over that of the run with Cubic.
+fn goodput(run: Run<'_>) -> Option<f64> {
+    let run = run.only("sender", &["tested"])?;
+    let cubic = run.with("sender", "cubic")?.group("cubic")?.goodput_bps?;
+    Some(run.group(TESTED)?.goodput_bps? / cubic)
+}

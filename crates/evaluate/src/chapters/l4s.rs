@@ -1,0 +1,150 @@
+//! The requirements on senders of ECT(1) (RFC 9331 §4).
+
+use l4s_cc::WantedEcn;
+
+use super::{PERCENT, TESTED};
+use crate::{Accepted, Chapter, Criterion, Run};
+
+pub(super) const CHAPTER: Chapter = Chapter {
+    scenario: "evaluate-l4s",
+    title: "L4S",
+    tested: &[TESTED, "far"],
+    quick: &["duration=50s", "warmup=20s"],
+    criteria: &[ECT1, FEEDBACK, LOW_DELAY, SCALES, CLASSIC, CLASSIC_ECN, RTTS, NARROW, REORDERING],
+};
+
+const ECT1: Criterion = Criterion {
+    id: "ect1",
+    section: "RFC 9331 §4.1",
+    asks: "Do all its data packets have ECT(1)?",
+    measure: "packets in the L queue, of all packets of the run",
+    unit: " %",
+    accepted: Accepted::AtLeast(99.0),
+    because: "all but the few of the handshake",
+    of: |run| l_packets(case(run, &["40 Mb/s"])?),
+};
+
+const FEEDBACK: Criterion = Criterion {
+    id: "accurate-feedback",
+    section: "RFC 9331 §4.2",
+    asks: "Does it send no ECT(1) to a client that cannot count marks?",
+    measure: "packets in the L queue, of all packets of the run",
+    unit: " %",
+    accepted: Accepted::AtMost(0.0),
+    because: "without accurate feedback it must not use ECT(1)",
+    of: |run| l_packets(case(run, &["client without AccECN"])?),
+};
+
+const LOW_DELAY: Criterion = Criterion {
+    id: "low-delay",
+    section: "RFC 9331 §4.3",
+    asks: "Does it keep its queue as short as the L4S service is for?",
+    measure: "99th percentile of the delay in the L queue, alone",
+    unit: " ms",
+    accepted: Accepted::AtMost(2.0),
+    because: "twice the step of 1 ms at which DualPI2 marks",
+    of: |run| Some(case(run, &["40 Mb/s", "200 Mb/s"])?.queue("L")?.delay_ms?.p99),
+};
+
+const SCALES: Criterion = Criterion {
+    id: "scalable",
+    section: "RFC 9331 §4.3",
+    asks: "Are there as many marks per round trip at five times the rate?",
+    measure: "marks per round trip at 200 Mb/s, over those at 40 Mb/s",
+    unit: "",
+    accepted: Accepted::AtLeast(0.5),
+    because: "the number is constant for a scalable control; Reno has a fifth",
+    of: |run| {
+        let run = case(run, &["200 Mb/s"])?;
+        Some(marks_per_rtt(run)? / marks_per_rtt(run.with("case", "40 Mb/s")?)?)
+    },
+};
+
+const CLASSIC: Criterion = Criterion {
+    id: "coexists",
+    section: "RFC 9331 §4.3",
+    asks: "Does it share a DualPI2 with Cubic?",
+    measure: "the higher rate of the two over the lower one",
+    unit: "",
+    accepted: Accepted::AtMost(2.0),
+    because: "the coupling makes windows alike, and the RTTs differ by the queue of 15 ms",
+    of: |run| imbalance(case(run, &["beside Cubic"])?),
+};
+
+const CLASSIC_ECN: Criterion = Criterion {
+    id: "classic-ecn",
+    section: "RFC 9331 §4.3",
+    asks: "Does it leave a Cubic with ECN its share in a CoDel that marks both?",
+    measure: "its rate over that of Cubic",
+    unit: "",
+    accepted: Accepted::AtMost(2.0),
+    because: "a control that takes marks of RFC 3168 for those of L4S has some ten times as much",
+    of: |run| {
+        let run = case(run, &["Classic ECN"])?;
+        Some(run.rate(TESTED)? / run.rate("cubic")?)
+    },
+};
+
+const RTTS: Criterion = Criterion {
+    id: "round-trips-l4s",
+    section: "RFC 9331 §4.3",
+    asks: "Does its rate depend on the RTT no more than that of Cubic in a Classic queue?",
+    measure: "rate at 5 ms over that at 50 ms",
+    unit: "",
+    accepted: Accepted::AtMost(3.25),
+    because: "65 over 20: round trips with a Classic queue of 15 ms",
+    of: |run| {
+        let run = case(run, &["5 and 50 ms"])?;
+        Some(run.rate(TESTED)? / run.rate("far")?)
+    },
+};
+
+const NARROW: Criterion = Criterion {
+    id: "small-windows",
+    section: "RFC 9331 §4.3",
+    asks: "Do 20 flows at 4 Mb/s and 5 ms keep the queue short?",
+    measure: "mean delay in the L queue",
+    unit: " ms",
+    accepted: Accepted::AtMost(15.0),
+    because: "the target of the Classic queue; two packets of each flow in flight would be 120 ms",
+    of: |run| Some(case(run, &["20 flows at 4 Mb/s"])?.queue("L")?.delay_ms?.mean),
+};
+
+const REORDERING: Criterion = Criterion {
+    id: "loss-in-time",
+    section: "RFC 9331 §4.3",
+    asks: "Does it detect loss in units of time, so that reordering of a fifth of an RTT is no loss?",
+    measure: "segments sent again, of the packets forwarded",
+    unit: " %",
+    accepted: Accepted::AtMost(0.1),
+    because: "a tenth of the packets that are held back",
+    of: |run| {
+        let group = case(run, &["1 % held back by 4 ms"])?.group(TESTED)?;
+        Some(PERCENT * group.retransmits as f64 / group.packets as f64)
+    },
+};
+
+/// The run, if it is one of these cases and the tested control asks for ECT(1).
+fn case<'a>(run: Run<'a>, cases: &[&str]) -> Option<Run<'a>> {
+    let tested = run.scenario().groups.iter().find(|group| group.name == TESTED)?;
+    (tested.cc.wants() == WantedEcn::L4s).then_some(())?;
+    run.only("case", cases)
+}
+
+/// Packets in the L queue in percent of all.
+fn l_packets(run: Run<'_>) -> Option<f64> {
+    let all: u64 = run.summary().queues.iter().map(|queue| queue.packets).sum();
+    Some(PERCENT * run.queue("L")?.packets as f64 / all as f64)
+}
+
+/// Marks of the flow in one of its round trips.
+fn marks_per_rtt(run: Run<'_>) -> Option<f64> {
+    let group = run.group(TESTED)?;
+    Some(group.mark? * group.window_pkts?)
+}
+
+/// The higher of the two rates over the lower one.
+fn imbalance(run: Run<'_>) -> Option<f64> {
+    let (a, b) = (run.rate(TESTED)?, run.rate("cubic")?);
+    Some(a.max(b) / a.min(b))
+}

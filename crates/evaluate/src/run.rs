@@ -1,0 +1,161 @@
+//! The runs of a chapter, as criteria see them.
+
+use l4s_measure::{FlowRow, GroupSummary, QueueSummary, RunRecord, Scope, SeriesRow, Summary};
+use l4s_model::{Buffer, Scenario};
+use l4s_scenario::Point;
+
+/// A run with its results.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The run.
+    pub point: Point,
+    /// Its numbers.
+    pub summary: Summary,
+    /// Its time series.
+    pub series: Vec<SeriesRow>,
+    /// Its flows.
+    pub flows: Vec<FlowRow>,
+    /// The command that repeats it.
+    pub command: String,
+}
+
+impl Judged {
+    /// The run with everything that was measured of it.
+    pub fn new(point: Point, record: RunRecord) -> Judged {
+        let RunRecord { summary, series, flows, command, .. } = record;
+        let mut judged = Judged { point, summary, series: Vec::new(), flows, command };
+        judged.keep_series(series);
+        judged
+    }
+
+    /// Keeps the rows of groups: criteria do not look at others, which are most.
+    pub fn keep_series(&mut self, rows: impl IntoIterator<Item = SeriesRow>) {
+        self.series = rows.into_iter().filter(|row| row.scope == Scope::Group).collect();
+    }
+}
+
+/// All runs of a chapter.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs<'a>(pub &'a [Judged]);
+
+impl<'a> Runs<'a> {
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Run<'a>> {
+        self.0.iter().map(move |judged| Run { all: self, judged })
+    }
+}
+
+/// One run among those of its chapter.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    all: Runs<'a>,
+    judged: &'a Judged,
+}
+
+impl<'a> Run<'a> {
+    /// The run with its results.
+    pub fn judged(self) -> &'a Judged {
+        self.judged
+    }
+
+    /// The scenario.
+    pub fn scenario(self) -> &'a Scenario {
+        &self.judged.point.scenario
+    }
+
+    /// The numbers.
+    pub fn summary(self) -> &'a Summary {
+        &self.judged.summary
+    }
+
+    /// The setting of an axis of the sweep; empty if there is no such axis.
+    pub fn set(self, axis: &str) -> &'a str {
+        let mut set = self.judged.point.set.iter();
+        set.find(|(key, _)| key == axis).map_or("", |(_, value)| value)
+    }
+
+    /// The run itself, if an axis has one of these settings.
+    pub fn only(self, axis: &str, one_of: &[&str]) -> Option<Run<'a>> {
+        one_of.contains(&self.set(axis)).then_some(self)
+    }
+
+    /// The run with the same seed, another setting of one axis, and all other settings alike.
+    pub fn with(self, axis: &str, setting: &str) -> Option<Run<'a>> {
+        let is_it = |other: &Run<'a>| {
+            let (mine, theirs) = (&self.judged.point, &other.judged.point);
+            mine.scenario.seed == theirs.scenario.seed
+                && other.set(axis) == setting
+                && mine.set.iter().all(|(key, _)| key == axis || self.set(key) == other.set(key))
+        };
+        self.all.iter().find(is_it)
+    }
+
+    /// The numbers of a group or UDP source.
+    pub fn group(self, name: &str) -> Option<&'a GroupSummary> {
+        self.judged.summary.groups.iter().find(|group| group.name == name)
+    }
+
+    /// The numbers of a queue.
+    pub fn queue(self, name: &str) -> Option<&'a QueueSummary> {
+        self.judged.summary.queues.iter().find(|queue| queue.name == name)
+    }
+
+    /// The rate of a group in bit/s; `None` where it sends nothing by its settings.
+    pub fn rate(self, name: &str) -> Option<f64> {
+        let sends = |group: &&GroupSummary| group.flows > 0 || group.packets > 0;
+        self.group(name).filter(sends).map(|group| group.rate_bps)
+    }
+
+    /// The mean queueing delay of a group in milliseconds.
+    pub fn delay(self, name: &str) -> Option<f64> {
+        Some(self.group(name)?.delay_ms?.mean)
+    }
+
+    /// The base round trip of a group in milliseconds.
+    pub fn rtt(self, name: &str) -> Option<f64> {
+        let group = self.scenario().groups.iter().find(|group| group.name == name)?;
+        Some(group.rtt.as_millis_f64())
+    }
+
+    /// The buffer of the link in bandwidth-delay products of a group.
+    pub fn buffer_bdp(self, name: &str) -> Option<f64> {
+        match self.scenario().link.buffer {
+            Buffer::Time(time) => Some(time.as_millis_f64() / self.rtt(name)?),
+            _ => None,
+        }
+    }
+
+    /// The bandwidth-delay product of a group in packets of 1514 B.
+    pub fn bdp_packets(self, name: &str) -> Option<f64> {
+        let bits = self.scenario().link.rate.as_bps() as f64 * self.rtt(name)? / 1e3;
+        Some(bits / (8.0 * 1514.0))
+    }
+
+    /// Rates of the flows of a group in bit/s, in the order of their numbers.
+    pub fn flow_rates(self, name: &str) -> Vec<f64> {
+        let flows =
+            self.judged.flows.iter().filter(|flow| flow.group == name && flow.size.is_none());
+        flows.filter_map(|flow| flow.rate_bps).collect()
+    }
+
+    /// Mean completion time of the downloads of a group that began after the warm-up, in milliseconds.
+    pub fn completion(self, name: &str) -> Option<f64> {
+        let warmup = self.scenario().warmup.as_secs_f64();
+        let ours =
+            self.judged.flows.iter().filter(|flow| flow.group == name && flow.start_s >= warmup);
+        mean(ours.filter_map(|flow| flow.completion_ms))
+    }
+
+    /// The samples of a group over time, from `from_s` to `to_s` seconds after the start.
+    pub fn over_time(self, name: &str, from_s: f64, to_s: f64) -> Vec<&'a SeriesRow> {
+        let group = |row: &&SeriesRow| row.scope == Scope::Group && row.name == name;
+        let then = |row: &&SeriesRow| row.time_s > from_s && row.time_s <= to_s;
+        self.judged.series.iter().filter(group).filter(then).collect()
+    }
+}
+
+/// The mean; `None` of nothing.
+pub fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0_u32, 0.0), |(n, sum), value| (n + 1, sum + value));
+    (count > 0).then(|| sum / f64::from(count))
+}

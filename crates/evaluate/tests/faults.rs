@@ -1,0 +1,150 @@
+//! The evaluation finds controls with a fault, and does not accuse Reno of it.
+
+use std::sync::Arc;
+
+use l4s_cc::{
+    Ack, Congestion, CongestionControl, Connection, Decision, Pause, Recovery, Reducing, WantedEcn,
+    Window, WindowRule, foreign, reno,
+};
+use l4s_evaluate::{CHAPTERS, Judged, Outcome, Runs, Verdict, judge};
+use l4s_measure::{EngineSummary, Origin, Recorder};
+use l4s_units::Duration;
+
+/// Reno, with a fault.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fault {
+    None,
+    /// It does not reduce for a loss.
+    IgnoresLoss,
+    /// It asks for ECT(1), and does not reduce for a mark.
+    IgnoresMarks,
+    /// It grows with the inverse cube of its round trip.
+    UnfairToLongRtts,
+}
+
+#[derive(Debug)]
+struct Faulty {
+    fault: Fault,
+    reno: reno::Rule,
+    /// Growth that is due, in segments.
+    growth: f64,
+}
+
+impl WindowRule for Faulty {
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        if self.fault != Fault::UnfairToLongRtts || window.in_slow_start() {
+            return self.reno.grow(window, ack);
+        }
+        let slower = Duration::from_millis(20).as_secs_f64() / ack.min_rtt.as_secs_f64();
+        self.growth += slower.powi(3) * f64::from(ack.delivered) / f64::from(window.cwnd);
+        let whole = self.growth.floor();
+        self.growth -= whole;
+        window.cwnd += whole as u32;
+    }
+
+    fn ssthresh(&mut self, window: &Window, congestion: Congestion) -> u32 {
+        match (self.fault, congestion) {
+            (Fault::IgnoresLoss, Congestion::Loss) => window.cwnd,
+            (Fault::IgnoresMarks, Congestion::Ecn) => window.cwnd,
+            _ => self.reno.ssthresh(window, congestion),
+        }
+    }
+}
+
+/// A window of 200 segments, whatever happens.
+#[derive(Debug)]
+struct Constant;
+
+impl Constant {
+    const DECISION: Decision = Decision { window: Window::new(200), pacing: None, quantum: 1 };
+}
+
+impl CongestionControl for Constant {
+    fn on_ack(&mut self, _: &Ack) -> Decision {
+        Constant::DECISION
+    }
+
+    fn on_congestion(&mut self, _: Congestion, _: bool, _: &Ack) -> Decision {
+        Constant::DECISION
+    }
+
+    fn on_recovered(&mut self, _: Recovery) -> Decision {
+        Constant::DECISION
+    }
+
+    fn on_restart(&mut self, _: Pause) -> Decision {
+        Constant::DECISION
+    }
+}
+
+fn control(fault: Fault) -> l4s_cc::Config {
+    let make = move |connection: &Connection| -> Box<dyn foreign::Control> {
+        let reno = reno::Rule::new(&reno::Config::default());
+        Box::new(Reducing::new(Faulty { fault, reno, growth: 0.0 }, false, connection))
+    };
+    let ecn = fault == Fault::IgnoresMarks;
+    let wants = if ecn { WantedEcn::L4s } else { WantedEcn::Off };
+    l4s_cc::Config::Foreign(foreign::Config { name: "faulty".into(), wants, make: Arc::new(make) })
+}
+
+fn constant() -> l4s_cc::Config {
+    let make = |_: &Connection| -> Box<dyn foreign::Control> { Box::new(Constant) };
+    let (name, wants) = ("constant".into(), WantedEcn::Off);
+    l4s_cc::Config::Foreign(foreign::Config { name, wants, make: Arc::new(make) })
+}
+
+/// The verdict on each of these criteria, by the quick runs of their chapters with the first seed.
+fn verdicts(cc: &l4s_cc::Config, criteria: &[&str]) -> Vec<Verdict> {
+    let asked = |chapter: &&l4s_evaluate::Chapter| {
+        chapter.criteria.iter().any(|criterion| criteria.contains(&criterion.id))
+    };
+    let mut found = Vec::new();
+    for chapter in CHAPTERS.iter().filter(asked) {
+        let plan = chapter.plan("reno", true).unwrap();
+        let mut runs = Vec::new();
+        for mut point in plan.points.into_iter().filter(|point| point.scenario.seed == 1) {
+            for group in &mut point.scenario.groups {
+                if chapter.tested.contains(&group.name.as_str()) {
+                    group.cc = cc.clone();
+                }
+            }
+            let mut recorder = Recorder::new(&point.scenario, Origin::default());
+            l4s_sim::run(&point.scenario, &mut recorder);
+            runs.push(Judged::new(point, recorder.finish(EngineSummary::default())));
+        }
+        let verdicts = judge(chapter, Ok(Runs(&runs))).into_iter();
+        found.extend(verdicts.filter(|verdict| criteria.contains(&verdict.criterion.id)));
+    }
+    assert_eq!(found.len(), criteria.len(), "{found:?}");
+    found
+}
+
+/// The control fails each of these criteria, and Reno passes it or is not asked.
+fn is_called(cc: &l4s_cc::Config, criteria: &[&str]) {
+    for verdict in verdicts(cc, criteria) {
+        assert_eq!(verdict.outcome, Outcome::Fail, "{}: {}", verdict.criterion.id, verdict.value());
+    }
+    for verdict in verdicts(&control(Fault::None), criteria) {
+        assert_ne!(verdict.outcome, Outcome::Fail, "{}: {}", verdict.criterion.id, verdict.value());
+    }
+}
+
+#[test]
+fn who_ignores_loss_is_called_so() {
+    is_called(&control(Fault::IgnoresLoss), &["loss", "loss-of-many", "harm-to-cubic"]);
+}
+
+#[test]
+fn who_ignores_marks_is_called_so() {
+    is_called(&control(Fault::IgnoresMarks), &["aqm-delay", "coexists"]);
+}
+
+#[test]
+fn who_never_backs_off_in_overload_is_called_so() {
+    is_called(&constant(), &["full-backoff", "collapse"]);
+}
+
+#[test]
+fn who_is_unfair_to_long_round_trips_is_called_so() {
+    is_called(&control(Fault::UnfairToLongRtts), &["round-trips"]);
+}
