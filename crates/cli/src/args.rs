@@ -60,6 +60,8 @@ pub enum Command {
     Paper(Paper),
     /// Evaluate congestion controls by the criteria of RFC 9743, with a verdict on each
     Evaluate(Evaluate),
+    /// Evaluate queue disciplines by the criteria of RFC 7928 and RFC 9332, with a verdict on each
+    EvaluateAqm(Evaluate),
     /// List queue disciplines: parameters, units, defaults, ranges, gains
     Aqm {
         /// The discipline, for example dualpi2
@@ -482,14 +484,15 @@ pub struct Paper {
     pub set: Vec<String>,
 }
 
-/// Options of `l4s evaluate`.
+/// Options of `l4s evaluate` and `l4s evaluate-aqm`.
 #[derive(Debug, clap::Args)]
 pub struct Evaluate {
-    /// The congestion controls, for example prague, prague:best or '{ kind = "cubic", abe = true }'
-    #[arg(required_unless_present = "list", value_name = "CC")]
-    pub controls: Vec<String>,
+    /// Congestion controls (of evaluate-aqm: queue disciplines): a kind, for example prague, a profile of it
+    /// as in prague:best, or a table as in '{ kind = "cubic", abe = true }'
+    #[arg(required_unless_present = "list", value_name = "KIND")]
+    pub subjects: Vec<String>,
     /// List the criteria and exit
-    #[arg(long, conflicts_with = "controls")]
+    #[arg(long, conflicts_with = "subjects")]
     pub list: bool,
     /// The substrate; criteria whose runs it cannot make are not measured
     #[arg(long, value_enum, default_value_t = Substrate::Sim)]
@@ -497,7 +500,8 @@ pub struct Evaluate {
     /// Shorter and fewer runs, for a first look
     #[arg(long)]
     pub quick: bool,
-    /// Folder for the page, the verdicts and the runs [default: out/evaluate, or out/evaluate-quick]
+    /// Folder for the page, the verdicts and the runs [default: out/evaluate or
+    /// out/evaluate-aqm, with -quick behind it]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Replace earlier results of l4s in the folder of --out (always done in the default folder)

@@ -1,9 +1,10 @@
-//! `l4s evaluate`: the evaluation of congestion controls by RFC 9743, as one command.
+//! `l4s evaluate` and `l4s evaluate-aqm`: the evaluation of congestion controls by RFC 9743, and that of
+//! queue disciplines by RFC 7928, as one command each.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use l4s_evaluate::{CHAPTERS, Chapter, Column, Criterion, Judged, Outcome, Runs, Verdict};
+use l4s_evaluate::{Chapter, Column, Criterion, Judged, Outcome, Runs, Suite, Verdict};
 use l4s_measure::Results;
 use l4s_measure::inventory::Writing;
 use l4s_report::Pictures;
@@ -23,24 +24,28 @@ const PAGE: &str = "index.html";
 const TABLE: &str = "evaluation.md";
 const JSON: &str = "evaluation.json";
 
-/// Lists the criteria, or judges controls by them.
-pub fn evaluate(options: &Evaluate) -> Result<(), Failure> {
+/// Lists the criteria of a suite, or judges its subjects by them: controls, or disciplines.
+pub fn evaluate(
+    command: &'static str,
+    suite: &'static Suite,
+    options: &Evaluate,
+) -> Result<(), Failure> {
     if options.list {
-        return list();
+        return list(suite);
     }
-    let controls = options.controls.iter().map(|text| Control::read(text, options));
-    let controls = controls.collect::<Result<Vec<Control>, Failure>>()?;
+    let entrants = options.subjects.iter().map(|text| Entrant::read(text, suite, options));
+    let entrants = entrants.collect::<Result<Vec<Entrant>, Failure>>()?;
     let begun = Instant::now();
-    announce(&controls, options)?;
-    let root = root(options);
+    announce(&entrants, options)?;
+    let root = root(command, options);
     let mut effort = Effort::default();
     let mut columns = Vec::new();
-    for control in &controls {
-        columns.push(control.column(options, &root, &mut effort)?);
+    for entrant in &entrants {
+        columns.push(entrant.column(options, &root, &mut effort)?);
     }
     let (dir, lock) = locked(&root)?;
-    let json = json(&columns, options);
-    let html = l4s_evaluate::html(&columns, CODE, &command(options));
+    let json = json(suite, &columns, options);
+    let html = l4s_evaluate::html(suite, &columns, CODE, &same(command, options));
     let writing = Writing::begin(&dir, [PAGE, TABLE, JSON]).map_err(taken)?;
     for (name, text) in
         [(TABLE, l4s_evaluate::markdown(&columns)), (JSON, json.clone()), (PAGE, html)]
@@ -59,26 +64,26 @@ pub fn evaluate(options: &Evaluate) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list() -> Result<(), Failure> {
+fn list(suite: &Suite) -> Result<(), Failure> {
     let mut rows =
         vec![["criterion", "section", "accepted", "question"].map(str::to_owned).to_vec()];
-    for criterion in CHAPTERS.iter().flat_map(|chapter| chapter.criteria) {
+    for criterion in suite.chapters.iter().flat_map(|chapter| chapter.criteria) {
         let Criterion { id, section, asks, .. } = criterion;
         rows.push(cells([id, section, &criterion.range(), asks]));
     }
     print(&aligned(&rows, &[]))
 }
 
-/// A control to evaluate, with the plan of each chapter.
-struct Control {
+/// A control or a discipline to evaluate, with the plan of each chapter.
+struct Entrant {
     /// The user's text.
     name: String,
     plans: Vec<(&'static Chapter, Plan)>,
 }
 
-impl Control {
+impl Entrant {
     /// Reads `KIND`, `KIND:PROFILE` or a table such as `{ kind = "cubic", abe = true }`.
-    fn read(text: &str, options: &Evaluate) -> Result<Control, Failure> {
+    fn read(text: &str, suite: &'static Suite, options: &Evaluate) -> Result<Entrant, Failure> {
         let value = match text.trim().split_once(':') {
             Some((kind, profile)) if !text.contains('{') => {
                 format!("{{ kind = {kind:?}, profile = {profile:?} }}")
@@ -86,8 +91,8 @@ impl Control {
             _ => text.trim().to_owned(),
         };
         let plan = |chapter: &'static Chapter| Ok((chapter, chapter.plan(&value, options.quick)?));
-        let plans = CHAPTERS.iter().map(plan).collect::<Result<_, Failure>>()?;
-        Ok(Control { name: text.to_owned(), plans })
+        let plans = suite.chapters.iter().map(plan).collect::<Result<_, Failure>>()?;
+        Ok(Entrant { name: text.to_owned(), plans })
     }
 
     /// The folder of its runs, in that of the evaluation.
@@ -126,7 +131,7 @@ impl Control {
                 }
                 Err(failure) => return Err(failure),
             };
-            let of = CHAPTERS.len();
+            let of = self.plans.len();
             let (name, title, said) = (&self.name, chapter.title, outcome(&verdicts));
             say!("{name}: {number} of {of}: {title}: {} runs, {said}", plan.points.len());
             column.verdicts.extend(verdicts);
@@ -198,9 +203,9 @@ fn judged(plan: &Plan, folder: &Path) -> Result<Vec<Judged>, Failure> {
 }
 
 /// Says how long it will take at most.
-fn announce(controls: &[Control], options: &Evaluate) -> Result<(), Failure> {
-    let plans: Vec<Plan> =
-        controls.iter().flat_map(|control| &control.plans).map(|(_, plan)| plan.clone()).collect();
+fn announce(entrants: &[Entrant], options: &Evaluate) -> Result<(), Failure> {
+    let plans = entrants.iter().flat_map(|entrant| &entrant.plans);
+    let plans: Vec<Plan> = plans.map(|(_, plan)| plan.clone()).collect();
     match options.on {
         Substrate::Sim => {
             forecast::announce(&plans, &Engine::SIM, parallel::threads(options.jobs), None)
@@ -209,16 +214,16 @@ fn announce(controls: &[Control], options: &Evaluate) -> Result<(), Failure> {
     }
 }
 
-fn root(options: &Evaluate) -> PathBuf {
-    let default = if options.quick { "out/evaluate-quick" } else { "out/evaluate" };
-    options.out.clone().unwrap_or_else(|| PathBuf::from(default))
+fn root(command: &str, options: &Evaluate) -> PathBuf {
+    let quick = if options.quick { "-quick" } else { "" };
+    options.out.clone().unwrap_or_else(|| PathBuf::from(format!("out/{command}{quick}")))
 }
 
 /// The command that makes the same page.
-fn command(options: &Evaluate) -> String {
-    let mut command = "l4s evaluate".to_owned();
-    for control in &options.controls {
-        command += &format!(" {}", shell_word(control));
+fn same(command: &str, options: &Evaluate) -> String {
+    let mut command = format!("l4s {command}");
+    for subject in &options.subjects {
+        command += &format!(" {}", shell_word(subject));
     }
     if options.on != Substrate::Sim {
         command += &format!(" --on {}", options.on.name());
@@ -227,18 +232,19 @@ fn command(options: &Evaluate) -> String {
 }
 
 /// The verdicts for a program.
-fn json(columns: &[Column], options: &Evaluate) -> String {
+fn json(suite: &Suite, columns: &[Column], options: &Evaluate) -> String {
     let column = |column: &Column| {
         let (passed, of) = column.score();
         let (name, verdicts) = (&column.name, &column.verdicts);
-        json!({ "control": name, "passed": passed, "of": of, "verdicts": verdicts })
+        json!({ "name": name, "passed": passed, "of": of, "verdicts": verdicts })
     };
     let json = json!({
+        "of": suite.of,
         "on": options.on.name(),
         "quick": options.quick,
         "version": crate::measured::VERSION,
         "code": CODE,
-        "controls": columns.iter().map(column).collect::<Vec<_>>(),
+        "evaluated": columns.iter().map(column).collect::<Vec<_>>(),
     });
     format!("{json:#}\n")
 }

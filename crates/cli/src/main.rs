@@ -78,7 +78,12 @@ fn main() -> ExitCode {
         Command::List => catalog::list(),
         Command::Show { scenario, set } => show::show(&scenario, &set),
         Command::Paper(options) => paper::paper(&options),
-        Command::Evaluate(options) => evaluate::evaluate(&options),
+        Command::Evaluate(options) => {
+            evaluate::evaluate("evaluate", &l4s_evaluate::CONTROLS, &options)
+        }
+        Command::EvaluateAqm(options) => {
+            evaluate::evaluate("evaluate-aqm", &l4s_evaluate::DISCIPLINES, &options)
+        }
         Command::Aqm { kind, profile } => catalog::aqm(kind.as_deref(), profile.as_deref()),
         Command::Cc { kind } => catalog::cc(kind.as_deref()),
         Command::Trace { command, show, to } => trace::trace(command, &show, &to),

@@ -52,7 +52,7 @@ fn a_verdict_has_its_worst_run_which_can_be_repeated() {
     let first = evaluate();
     assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
     let json: Value = serde_json::from_slice(&first.stdout).unwrap();
-    let control = &json["controls"][0];
+    let control = &json["evaluated"][0];
     let verdict = |id: &str| {
         let verdicts = control["verdicts"].as_array().unwrap();
         verdicts.iter().find(|verdict| verdict["id"] == id).unwrap().clone()
@@ -85,4 +85,25 @@ fn a_verdict_has_its_worst_run_which_can_be_repeated() {
     assert!(root.join("bbr/evaluate-itself/report.html").is_file());
     let table = fs::read_to_string(root.join("evaluation.md")).unwrap();
     assert!(table.contains("| loss-of-many | RFC 9743 §5.1.3 | at most 2 % | **"), "{table}");
+}
+
+#[test]
+fn a_discipline_is_evaluated_with_the_same_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = l4s(folder.path(), &["evaluate-aqm", "fifo", "--quick"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let verdict = |id: &str| {
+        let row = said.lines().find(|line| line.contains(&format!(" {id} "))).expect(id);
+        row.split("  ").next().unwrap()
+    };
+    // A FIFO fills, and has no L queue.
+    assert_eq!(verdict("overload-delay"), "fail");
+    assert_eq!(verdict("utilization"), "pass");
+    assert_eq!(verdict("l-delay"), "not applicable");
+    assert!(folder.path().join("out/evaluate-aqm-quick/index.html").is_file());
+
+    let wrong = l4s(folder.path(), &["evaluate-aqm", "dualpi2:linus"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("did you mean \"linux\"?"), "{}", text(&wrong.stderr));
 }

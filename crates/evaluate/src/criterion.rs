@@ -7,6 +7,26 @@ use serde::Serialize;
 
 use crate::Run;
 
+/// An evaluation: its chapters, and words for its page.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    /// The word for one of those that are evaluated.
+    pub of: &'static str,
+    /// The documents that the criteria are from, in words.
+    pub by: &'static str,
+    /// The chapters.
+    pub chapters: &'static [Chapter],
+}
+
+/// The place in a scenario of that which is evaluated.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject {
+    /// The control of these groups.
+    Control(&'static [&'static str]),
+    /// The discipline of the link.
+    Discipline,
+}
+
 /// Criteria that are judged by the runs of one scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Chapter {
@@ -14,15 +34,15 @@ pub struct Chapter {
     pub scenario: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// The groups that have the tested control.
-    pub tested: &'static [&'static str],
+    /// The place of the control or discipline in it.
+    pub subject: Subject,
     /// The settings of a quick evaluation.
     pub quick: &'static [&'static str],
     /// The criteria.
     pub criteria: &'static [Criterion],
 }
 
-/// A question about a congestion control.
+/// A question about a congestion control or a discipline.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Criterion {
     /// Its name, unlike any other.
@@ -85,14 +105,19 @@ impl fmt::Display for Accepted {
 const SEEDS: u64 = 3;
 
 impl Chapter {
-    /// The runs of the chapter. `control` is the value of `cc`, as in a scenario.
+    /// The runs of the chapter. `value` is that of `cc`, or of `aqm`, as in a scenario.
     ///
     /// # Errors
-    /// The control is refused.
-    pub fn plan(&self, control: &str, quick: bool) -> Result<Plan, Refused> {
+    /// The value is refused.
+    pub fn plan(&self, value: &str, quick: bool) -> Result<Plan, Refused> {
         let quick = if quick { self.quick } else { &[] };
-        let cc = self.tested.iter().map(|group| format!("group.{group}.cc={control}"));
-        let set: Vec<String> = quick.iter().map(|set| (*set).to_owned()).chain(cc).collect();
+        let mut set: Vec<String> = quick.iter().map(|set| (*set).to_owned()).collect();
+        match self.subject {
+            Subject::Control(groups) => {
+                set.extend(groups.iter().map(|group| format!("group.{group}.cc={value}")));
+            }
+            Subject::Discipline => set.push(format!("aqm={value}")),
+        }
         let plan = Plan::open(self.scenario, &set)?;
         Ok(plan.repeated(SEEDS).expect("a chapter has some hundred runs"))
     }

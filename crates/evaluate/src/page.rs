@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{Criterion, Outcome, Verdict};
+use crate::{Criterion, Outcome, Suite, Verdict};
 
 const STYLE: &str = include_str!("../assets/page.css");
 
@@ -42,10 +42,10 @@ impl Verdict {
     /// The condition with the worst value: its settings without those that put the control in.
     pub fn condition(&self) -> String {
         let Some(worst) = &self.worst else { return String::new() };
-        let shown = worst.set.iter().filter(|(key, value)| {
-            let is_everywhere = key.ends_with(".cc") || ["duration", "warmup"].contains(&&***key);
-            !is_everywhere && *value != "tested"
-        });
+        let is_everywhere =
+            |key: &str| key.ends_with(".cc") || ["aqm", "duration", "warmup"].contains(&key);
+        let shown =
+            worst.set.iter().filter(|(key, value)| !is_everywhere(key) && *value != "tested");
         let shown = shown.map(|(_, value)| value.as_str().map_or(value.to_string(), str::to_owned));
         shown.collect::<Vec<_>>().join(", ")
     }
@@ -99,7 +99,7 @@ fn first(columns: &[Column]) -> &[Verdict] {
 }
 
 /// The page. `code` is the version of the code that made the runs; `how` is the command.
-pub fn html(columns: &[Column], code: &str, how: &str) -> String {
+pub fn html(suite: &Suite, columns: &[Column], code: &str, how: &str) -> String {
     let mut body = String::new();
     let mut chapter = "";
     for (n, Verdict { criterion, chapter: of, .. }) in first(columns).iter().enumerate() {
@@ -157,9 +157,9 @@ pub fn html(columns: &[Column], code: &str, how: &str) -> String {
 </head>
 <body>
 <h1>Evaluation of {title}</h1>
-<p>By the criteria of RFC 9743 (BCP 133), and of RFC 9331 for senders of ECT(1). The number is the worst condition of each
-criterion, as the mean over seeds. The RFC leaves the accepted ranges to the community: those here are those of l4s. A
-question opens to its measure, its range with the reason, and the command that repeats the worst run.</p>
+<p>{by} The number is the worst condition of each criterion, as the mean over seeds. The documents give no thresholds: the
+accepted ranges are those of l4s. A question opens to its measure, its range with the reason, and the command that repeats
+the worst run.</p>
 <p><code>{how}</code></p>
 <div class="wide"><table>
 <thead><tr><th scope="col">criterion</th>{heads}</tr></thead>
@@ -169,6 +169,7 @@ question opens to its measure, its range with the reason, and the command that r
 </body>
 </html>
 "#,
+        by = suite.by,
         title = names.join(", "),
         code = text(code),
         how = text(how),

@@ -6,8 +6,11 @@ use l4s_cc::{
     Ack, Congestion, CongestionControl, Connection, Decision, Pause, Recovery, Reducing, WantedEcn,
     Window, WindowRule, foreign, reno,
 };
-use l4s_evaluate::{CHAPTERS, Judged, Outcome, Runs, Verdict, judge};
+use l4s_evaluate::{
+    CONTROLS, Chapter, DISCIPLINES, Judged, Outcome, Runs, Subject, Suite, Verdict, judge,
+};
 use l4s_measure::{EngineSummary, Origin, Recorder};
+use l4s_model::Scenario;
 use l4s_units::Duration;
 
 /// Reno, with a fault.
@@ -94,20 +97,22 @@ fn constant() -> l4s_cc::Config {
 }
 
 /// The verdict on each of these criteria, by the quick runs of their chapters with the first seed.
-fn verdicts(cc: &l4s_cc::Config, criteria: &[&str]) -> Vec<Verdict> {
-    let asked = |chapter: &&l4s_evaluate::Chapter| {
+/// `value` is that of the plan, and `set` puts the subject into a scenario.
+fn verdicts(
+    suite: &Suite,
+    value: &str,
+    set: impl Fn(&Chapter, &mut Scenario),
+    criteria: &[&str],
+) -> Vec<Verdict> {
+    let asked = |chapter: &&Chapter| {
         chapter.criteria.iter().any(|criterion| criteria.contains(&criterion.id))
     };
     let mut found = Vec::new();
-    for chapter in CHAPTERS.iter().filter(asked) {
-        let plan = chapter.plan("reno", true).unwrap();
+    for chapter in suite.chapters.iter().filter(asked) {
+        let plan = chapter.plan(value, true).unwrap();
         let mut runs = Vec::new();
         for mut point in plan.points.into_iter().filter(|point| point.scenario.seed == 1) {
-            for group in &mut point.scenario.groups {
-                if chapter.tested.contains(&group.name.as_str()) {
-                    group.cc = cc.clone();
-                }
-            }
+            set(chapter, &mut point.scenario);
             let mut recorder = Recorder::new(&point.scenario, Origin::default());
             l4s_sim::run(&point.scenario, &mut recorder);
             runs.push(Judged::new(point, recorder.finish(EngineSummary::default())));
@@ -119,14 +124,28 @@ fn verdicts(cc: &l4s_cc::Config, criteria: &[&str]) -> Vec<Verdict> {
     found
 }
 
+/// None of the criteria is failed, or all of them are.
+fn expect(fails: bool, verdicts: Vec<Verdict>) {
+    for verdict in verdicts {
+        let is_failed = verdict.outcome == Outcome::Fail;
+        assert_eq!(is_failed, fails, "{}: {}", verdict.criterion.id, verdict.value());
+    }
+}
+
+fn of_control(cc: &l4s_cc::Config, criteria: &[&str]) -> Vec<Verdict> {
+    let set = |chapter: &Chapter, scenario: &mut Scenario| {
+        let Subject::Control(tested) = chapter.subject else { return };
+        for group in scenario.groups.iter_mut().filter(|g| tested.contains(&g.name.as_str())) {
+            group.cc = cc.clone();
+        }
+    };
+    verdicts(&CONTROLS, "reno", set, criteria)
+}
+
 /// The control fails each of these criteria, and Reno passes it or is not asked.
 fn is_called(cc: &l4s_cc::Config, criteria: &[&str]) {
-    for verdict in verdicts(cc, criteria) {
-        assert_eq!(verdict.outcome, Outcome::Fail, "{}: {}", verdict.criterion.id, verdict.value());
-    }
-    for verdict in verdicts(&control(Fault::None), criteria) {
-        assert_ne!(verdict.outcome, Outcome::Fail, "{}: {}", verdict.criterion.id, verdict.value());
-    }
+    expect(true, of_control(cc, criteria));
+    expect(false, of_control(&control(Fault::None), criteria));
 }
 
 #[test]
@@ -147,4 +166,39 @@ fn who_never_backs_off_in_overload_is_called_so() {
 #[test]
 fn who_is_unfair_to_long_round_trips_is_called_so() {
     is_called(&control(Fault::UnfairToLongRtts), &["round-trips"]);
+}
+
+fn of_discipline(aqm: &str, criteria: &[&str]) -> Vec<Verdict> {
+    verdicts(&DISCIPLINES, aqm, |_, _| (), criteria)
+}
+
+#[test]
+fn a_queue_that_nobody_manages_is_called_so() {
+    let criteria = [
+        "queue-delay",
+        "ecn",
+        "overload-delay",
+        "levels",
+        "capacity",
+        "voice-in-mix",
+        "two-bottlenecks",
+    ];
+    expect(true, of_discipline("fifo", &criteria));
+    expect(false, of_discipline("dualpi2", &criteria));
+}
+
+#[test]
+fn a_queue_without_room_for_a_burst_is_called_so() {
+    expect(true, of_discipline("{ kind = \"fifo\", limit = \"10p\" }", &["burst-absorption"]));
+    expect(false, of_discipline("pie", &["burst-absorption"]));
+}
+
+#[test]
+fn a_dualq_without_coupling_or_priority_is_called_so() {
+    expect(true, of_discipline("{ kind = \"dualpi2\", k = 0 }", &["coupling"]));
+    expect(
+        true,
+        of_discipline("{ kind = \"dualpi2\", step_thresh = \"20ms\", k = 0 }", &["l-delay"]),
+    );
+    expect(false, of_discipline("dualpi2", &["coupling", "l-delay"]));
 }

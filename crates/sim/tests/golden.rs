@@ -332,6 +332,41 @@ fn evaluate_changes() {
 }
 
 #[test]
+fn evaluate_aqm_senders() {
+    check("evaluate-aqm-senders", &["link.rate=40mbit", "duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_aqm_unresponsive() {
+    check("evaluate-aqm-unresponsive", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_aqm_rtts() {
+    check("evaluate-aqm-rtts", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_aqm_bursts() {
+    check("evaluate-aqm-bursts", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_aqm_stability() {
+    check("evaluate-aqm-stability", &["duration=62s", "warmup=30s", "load=40, 4, 40 Mb/s"]);
+}
+
+#[test]
+fn evaluate_aqm_mix() {
+    check("evaluate-aqm-mix", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
+fn evaluate_aqm_l4s() {
+    check("evaluate-aqm-l4s", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
 fn asymmetric() {
     check("asymmetric", &["duration=8s", "warmup=3s"]);
 }

@@ -1,12 +1,12 @@
 //! Congestion that does not end (RFC 9743 §5.1.1).
 
 use super::{PERCENT, TESTED};
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-overload",
     title: "persistent congestion",
-    tested: &[TESTED],
+    subject: Subject::Control(&[TESTED]),
     quick: &[],
     criteria: &[COLLAPSE, FULL_BACKOFF],
 };

@@ -1,12 +1,12 @@
 //! Paths that lose, delay, reorder and duplicate packets (RFC 9743 §6.4 and §7.7).
 
 use super::{PERCENT, TESTED, goodput};
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-paths",
     title: "loss, jitter and reordering",
-    tested: &[TESTED],
+    subject: Subject::Control(&[TESTED]),
     quick: &["duration=40s", "warmup=10s"],
     criteria: &[LOSS, JITTER, REORDERING, SPURIOUS],
 };

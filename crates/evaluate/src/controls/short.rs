@@ -1,12 +1,12 @@
 //! Short flows beside a long one (RFC 9743 §5.1.5 and §5.2.3).
 
 use super::TESTED;
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-short",
     title: "short and long flows",
-    tested: &[TESTED],
+    subject: Subject::Control(&[TESTED]),
     quick: &["duration=45s"],
     criteria: &[BESIDE, OWN, LONG],
 };

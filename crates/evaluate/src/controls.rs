@@ -11,21 +11,25 @@ mod paths;
 mod queues;
 mod short;
 
-use crate::{Chapter, Run};
+use crate::{Run, Suite};
 
-/// All chapters.
-pub const CHAPTERS: &[Chapter] = &[
-    alone::CHAPTER,
-    overload::CHAPTER,
-    itself::CHAPTER,
-    others::CHAPTER,
-    short::CHAPTER,
-    queues::CHAPTER,
-    paths::CHAPTER,
-    links::CHAPTER,
-    changes::CHAPTER,
-    l4s::CHAPTER,
-];
+/// The evaluation of congestion controls.
+pub const CONTROLS: Suite = Suite {
+    of: "congestion control",
+    by: "By the criteria of RFC 9743 (BCP 133), and of RFC 9331 for senders of ECT(1).",
+    chapters: &[
+        alone::CHAPTER,
+        overload::CHAPTER,
+        itself::CHAPTER,
+        others::CHAPTER,
+        short::CHAPTER,
+        queues::CHAPTER,
+        paths::CHAPTER,
+        links::CHAPTER,
+        changes::CHAPTER,
+        l4s::CHAPTER,
+    ],
+};
 
 /// The group with the tested control in every chapter.
 const TESTED: &str = "tested";

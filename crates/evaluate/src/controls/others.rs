@@ -5,12 +5,12 @@
 //! J. Sherry: Beyond Jain's Fairness Index, HotNets 2019).
 
 use super::{PERCENT, TESTED};
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-others",
     title: "beside other controls",
-    tested: &[TESTED],
+    subject: Subject::Control(&[TESTED]),
     quick: &["link.rate=40mbit", "duration=60s", "warmup=20s"],
     criteria: &[RENO, CUBIC, BBR, PRAGUE, STARVES, STARVED, DELAY, LOSS, VOICE],
 };

@@ -1,12 +1,12 @@
 //! One flow on a link with a FIFO (RFC 9743 §5.1.2, §5.1.3, §6.1 and §6.3).
 
 use super::{PERCENT, TESTED};
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-alone",
     title: "one flow, FIFO",
-    tested: &[TESTED],
+    subject: Subject::Control(&[TESTED]),
     quick: &["link.rate=40mbit", "duration=60s", "warmup=30s"],
     criteria: &[FULL_LINK, SHALLOW, START, DELAY, LOSS],
 };

@@ -1,12 +1,12 @@
 //! The response to AQMs (RFC 9743 §7.1).
 
 use super::TESTED;
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-queues",
     title: "AQMs",
-    tested: &[TESTED],
+    subject: Subject::Control(&[TESTED]),
     quick: &["link.rate=40mbit", "duration=40s", "warmup=15s"],
     criteria: &[USE, DELAY],
 };

@@ -1,12 +1,12 @@
 //! Links whose rate and delay vary, and a satellite (RFC 9743 §6.4, §7.3 and §7.5).
 
 use super::{TESTED, goodput};
-use crate::{Accepted, Chapter, Criterion};
+use crate::{Accepted, Chapter, Criterion, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-links",
     title: "mobile, WiFi, cable and satellite",
-    tested: &[TESTED],
+    subject: Subject::Control(&[TESTED]),
     quick: &[],
     criteria: &[USE, DELAY, SATELLITE],
 };

@@ -1,12 +1,12 @@
 //! Several flows of one control (RFC 9743 §5.1.3 and §5.1.4).
 
 use super::{PERCENT, TESTED};
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-itself",
     title: "several flows of its own",
-    tested: &[TESTED, "far"],
+    subject: Subject::Control(&[TESTED, "far"]),
     quick: &["duration=80s", "warmup=50s"],
     criteria: &[FAIRNESS, LATE, RTTS, LOSS],
 };

@@ -3,12 +3,12 @@
 use l4s_cc::WantedEcn;
 
 use super::{PERCENT, TESTED};
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-l4s",
     title: "L4S",
-    tested: &[TESTED, "far"],
+    subject: Subject::Control(&[TESTED, "far"]),
     quick: &["duration=50s", "warmup=20s"],
     criteria: &[ECT1, FEEDBACK, LOW_DELAY, SCALES, CLASSIC, CLASSIC_ECN, RTTS, NARROW, REORDERING],
 };

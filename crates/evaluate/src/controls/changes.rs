@@ -2,12 +2,12 @@
 
 use super::{PERCENT, TESTED};
 use crate::run::mean;
-use crate::{Accepted, Chapter, Criterion, Run};
+use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-changes",
     title: "changes in mid-run",
-    tested: &[TESTED],
+    subject: Subject::Control(&[TESTED]),
     quick: &[],
     criteria: &[FOLLOWS, BURST, OUTAGE],
 };
