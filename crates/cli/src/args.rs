@@ -494,6 +494,9 @@ pub struct Evaluate {
     /// List the criteria and exit
     #[arg(long, conflicts_with = "subjects")]
     pub list: bool,
+    /// Judge by this chapter alone; repeatable
+    #[arg(long, value_name = "CHAPTER")]
+    pub only: Vec<String>,
     /// The substrate; criteria whose runs it cannot make are not measured
     #[arg(long, value_enum, default_value_t = Substrate::Sim)]
     pub on: Substrate,

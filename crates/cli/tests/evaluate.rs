@@ -21,8 +21,9 @@ fn it_lists_its_criteria_and_writes_nothing() {
     let list = l4s(folder.path(), &["evaluate", "--list"]);
     assert!(list.status.success());
     let list = text(&list.stdout);
-    assert!(list.starts_with("criterion "), "{list}");
-    let row = list.lines().find(|line| line.starts_with("bufferbloat ")).unwrap();
+    assert!(list.starts_with("chapter "), "{list}");
+    let row = list.lines().find(|line| line.contains(" bufferbloat ")).unwrap();
+    assert!(row.starts_with("alone "), "{row}");
     assert!(row.contains("RFC 9743 §5.1.2") && row.contains("at most 1 RTT"), "{row}");
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
 }
@@ -41,6 +42,11 @@ fn an_unknown_control_is_refused_before_anything_runs() {
         assert!(message.contains(help), "{control}: {message}");
     }
     assert_eq!(l4s(folder.path(), &["evaluate"]).status.code(), Some(2));
+    let wrong = l4s(folder.path(), &["evaluate-aqm", "pie", "--only", "burst"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let message = text(&wrong.stderr);
+    assert!(message.contains("expected one of senders, unresponsive, rtts"), "{message}");
+    assert!(message.contains("did you mean `bursts`?"), "{message}");
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
 }
 

@@ -104,7 +104,21 @@ impl fmt::Display for Accepted {
 /// Runs of a condition, with seeds from 1: a share of two flows, for one, differs from seed to seed.
 const SEEDS: u64 = 3;
 
+impl Suite {
+    /// The names of its chapters.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.chapters.iter().map(Chapter::name)
+    }
+}
+
 impl Chapter {
+    /// Its name, unlike any other of its suite: that of its scenario without `evaluate-` or
+    /// `evaluate-aqm-`.
+    pub fn name(&self) -> &'static str {
+        let name = self.scenario.trim_start_matches("evaluate-");
+        name.strip_prefix("aqm-").unwrap_or(name)
+    }
+
     /// The runs of the chapter. `value` is that of `cc`, or of `aqm`, as in a scenario.
     ///
     /// # Errors
