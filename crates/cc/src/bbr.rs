@@ -15,9 +15,10 @@
 //!
 //! Windows are whole segments and gains are multiples of 1/256, as in Linux.
 
-mod aggregation;
-mod bandwidth;
+pub(crate) mod aggregation;
+pub(crate) mod bandwidth;
 mod policer;
+pub(crate) mod round;
 
 use l4s_units::param::{Configurable, Param, Profile};
 use l4s_units::{Duration, Rate, Time};
@@ -32,6 +33,7 @@ use crate::{
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, MaxFilter};
 use policer::{News, Policer};
+use round::Round;
 
 /// A gain of 1.
 const UNIT: u64 = 256;
@@ -148,7 +150,7 @@ impl Mode {
 pub struct Bbr {
     connection: Connection,
     mode: Mode,
-    bandwidth: MaxFilter,
+    bandwidth: MaxFilter<Bandwidth>,
     policer: Policer,
     aggregation: Aggregation,
     round: Round,
@@ -173,16 +175,6 @@ pub struct Bbr {
     sample: RateSample,
     decision: Decision,
     chance: SplitMix64,
-}
-
-/// Round trips, counted by deliveries.
-#[derive(Clone, Copy, Debug, Default)]
-struct Round {
-    count: u64,
-    /// The next one begins when a segment is acknowledged that was sent after this many deliveries.
-    next: u64,
-    /// The present acknowledgement begins one.
-    starts: bool,
 }
 
 /// Whether the bandwidth has stopped growing.
@@ -251,7 +243,7 @@ impl Bbr {
 
     /// The connection is established, and the RTT of the handshake may be known.
     fn begin(&mut self, ack: &Ack) {
-        self.round.next = self.sample.delivered;
+        self.round.begin(self.sample.delivered);
         self.min_rtt = (ack.min_rtt < Duration::MAX).then_some(ack.min_rtt);
         self.min_rtt_at = ack.now;
         self.policer.reset(&self.sample);
@@ -283,10 +275,7 @@ impl Bbr {
     fn update_bandwidth(&mut self, ack: &Ack) {
         self.round.starts = false;
         let Some(delivery) = self.delivery() else { return };
-        if self.sample.prior_delivered >= self.round.next {
-            self.round.next = self.sample.delivered;
-            self.round.count += 1;
-            self.round.starts = true;
+        if self.round.take(&self.sample) {
             self.conserves = false;
         }
         self.look_for_policer(ack.lost > 0);
@@ -372,7 +361,7 @@ impl Bbr {
                 None if ack.in_flight <= LEAST_WINDOW => {
                     let until = ack.now + PROBE_RTT_LASTS;
                     self.probe_rtt = Some(ProbeRtt { until, round_over: false });
-                    self.round.next = self.sample.delivered;
+                    self.round.begin(self.sample.delivered);
                 }
                 None => {}
                 Some(probe) => {
@@ -467,7 +456,7 @@ impl Bbr {
         let (before, present) = (self.prior_repair, self.sample.repair);
         if present == Repair::Recovery && before != Repair::Recovery {
             self.conserves = true;
-            self.round.next = self.sample.delivered;
+            self.round.begin(self.sample.delivered);
             cwnd = ack.in_flight + ack.delivered;
         } else if before != Repair::None && present == Repair::None {
             cwnd = cwnd.max(self.prior_cwnd);

@@ -17,6 +17,34 @@ const EPOCH: u64 = 1 << 20;
 /// No more is allowed for than this time delivers (`bbr_extra_acked_max_us`).
 const LONGEST: Duration = Duration::from_millis(100);
 
+/// An epoch, in which acknowledgements deliver faster than expected.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Epoch {
+    /// When it began, and the segments that it delivered.
+    since: Time,
+    acked: u64,
+}
+
+impl Epoch {
+    /// One begins.
+    pub fn restart(&mut self, now: Time) {
+        (self.since, self.acked) = (now, 0);
+    }
+
+    /// Takes `acked` segments that arrived now, at an expected rate; gives how many came beyond that,
+    /// at most a window.
+    pub fn extra(&mut self, acked: u32, now: Time, expected: Bandwidth, cwnd: u32) -> u64 {
+        let mut due = expected.whole_segments_in(now.since(self.since));
+        let acked = u64::from(acked);
+        if self.acked <= due || self.acked + acked >= EPOCH {
+            self.restart(now);
+            due = 0;
+        }
+        self.acked = (self.acked + acked).min(EPOCH - 1);
+        (self.acked - due.min(self.acked)).min(cwnd.into())
+    }
+}
+
 /// The bursts of the last round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
@@ -24,15 +52,13 @@ pub(super) struct Aggregation {
     largest: [u64; 2],
     /// Round trips of the present window.
     rounds: u32,
-    /// When the present epoch began, and the segments that it delivered.
-    since: Time,
-    acked: u64,
+    epoch: Epoch,
 }
 
 impl Aggregation {
     /// An epoch begins.
     pub fn restart(&mut self, now: Time) {
-        (self.since, self.acked) = (now, 0);
+        self.epoch.restart(now);
     }
 
     /// Takes `acked` segments that arrived at an expected rate.
@@ -51,15 +77,7 @@ impl Aggregation {
                 self.largest = [0, self.largest[0]];
             }
         }
-        let epoch = sample.delivered_at.since(self.since);
-        let mut due = expected.whole_segments_in(epoch);
-        let acked = u64::from(acked);
-        if self.acked <= due || self.acked + acked >= EPOCH {
-            self.restart(sample.delivered_at);
-            due = 0;
-        }
-        self.acked = (self.acked + acked).min(EPOCH - 1);
-        let extra = (self.acked - due.min(self.acked)).min(cwnd.into());
+        let extra = self.epoch.extra(acked, sample.delivered_at, expected, cwnd);
         self.largest[0] = self.largest[0].max(extra);
     }
 

@@ -9,7 +9,7 @@ const BITS: u32 = 24;
 
 /// Segments per microsecond, in 2^-24: 715 b/s for segments of 1500 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub(super) struct Bandwidth(u64);
+pub(crate) struct Bandwidth(u64);
 
 impl Bandwidth {
     /// The delivery rate of a sample whose interval is not zero.
@@ -53,42 +53,42 @@ impl Bandwidth {
     }
 }
 
-/// The highest bandwidth of the last round trips, kept as three samples (Kathleen Nichols'
+/// The highest value of the last round trips, kept as three samples (Kathleen Nichols'
 /// algorithm, `lib/win_minmax.c` of Linux): the best, the best after that, and the best after
 /// both.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MaxFilter {
+pub(crate) struct MaxFilter<T> {
     /// Samples older than this many round trips leave.
     window: u64,
-    best: [Sample; 3],
+    best: [Sample<T>; 3],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+struct Sample<T> {
     round: u64,
-    bandwidth: Bandwidth,
+    value: T,
 }
 
-impl MaxFilter {
+impl<T: Copy + Default + Ord> MaxFilter<T> {
     pub fn new(window: u64) -> Self {
         MaxFilter { window, best: [Sample::default(); 3] }
     }
 
-    pub fn max(&self) -> Bandwidth {
-        self.best[0].bandwidth
+    pub fn max(&self) -> T {
+        self.best[0].value
     }
 
     /// Takes the sample of a round trip.
-    pub fn take(&mut self, bandwidth: Bandwidth, round: u64) {
-        let new = Sample { round, bandwidth };
+    pub fn take(&mut self, value: T, round: u64) {
+        let new = Sample { round, value };
         let [first, second, third] = &mut self.best;
-        if bandwidth >= first.bandwidth || round - third.round > self.window {
+        if value >= first.value || round - third.round > self.window {
             self.best = [new; 3];
             return;
         }
-        if bandwidth >= second.bandwidth {
+        if value >= second.value {
             (*second, *third) = (new, new);
-        } else if bandwidth >= third.bandwidth {
+        } else if value >= third.value {
             *third = new;
         }
         let age = round - first.round;
