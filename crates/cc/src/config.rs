@@ -3,8 +3,8 @@
 use l4s_units::param::Configurable;
 
 use crate::{
-    Ack, Congestion, CongestionControl, Connection, Decision, Pause, RateSample, Recovery, bbr,
-    cubic, dctcp, foreign, prague, reno,
+    Ack, Congestion, CongestionControl, Connection, Decision, LossSample, Pause, RateSample,
+    Recovery, bbr, cubic, dctcp, foreign, prague, reno,
 };
 
 /// The ECN that a congestion control asks for.
@@ -173,6 +173,13 @@ macro_rules! controls {
                 match self {
                     $(Cc::$variant(cc) => cc.sample_rate(sample),)+
                     Cc::Foreign(cc) => cc.sample_rate(sample),
+                }
+            }
+
+            fn sample_loss(&mut self, loss: &LossSample) {
+                match self {
+                    $(Cc::$variant(cc) => cc.sample_loss(loss),)+
+                    Cc::Foreign(cc) => cc.sample_loss(loss),
                 }
             }
 

@@ -28,7 +28,7 @@ mod window;
 
 pub use config::{Cc, Config, WantedEcn};
 pub use connection::{Connection, Marks};
-pub use rate::{Delivery, RateSample, Repair};
+pub use rate::{Delivery, LossSample, RateSample, Repair};
 pub use reducing::{Reducing, WindowRule};
 pub use window::Window;
 
@@ -221,6 +221,10 @@ pub trait CongestionControl {
     /// Sees the sample of an acknowledgement, before [`CongestionControl::on_ack`], or that of a timeout.
     fn sample_rate(&mut self, _sample: &RateSample) {}
 
+    /// Sees each loss, where the transport samples the delivery rate for it: after
+    /// [`CongestionControl::on_congestion`], and before [`CongestionControl::sample_rate`].
+    fn sample_loss(&mut self, _loss: &LossSample) {}
+
     /// Whether it sends less than it could, so that the delivery rate says nothing about the path.
     fn limits_itself(&self) -> bool {
         false
@@ -264,6 +268,10 @@ impl<C: CongestionControl + ?Sized> CongestionControl for Box<C> {
 
     fn sample_rate(&mut self, sample: &RateSample) {
         (**self).sample_rate(sample);
+    }
+
+    fn sample_loss(&mut self, loss: &LossSample) {
+        (**self).sample_loss(loss);
     }
 
     fn limits_itself(&self) -> bool {

@@ -64,8 +64,42 @@ pub struct RateSample {
     pub prior_in_flight: u32,
     /// Segments lost in total, retransmissions included.
     pub lost: u64,
+    /// [`RateSample::lost`] when the newest segment of the sample was sent.
+    pub prior_lost: u64,
+    /// Segments delivered that met congestion, in total, as in [`Ack::delivered_ce`](crate::Ack).
+    pub delivered_ce: u64,
+    /// [`RateSample::delivered_ce`] when the newest segment of the sample was sent.
+    pub prior_delivered_ce: u64,
+    /// Segments in flight when the newest segment of the sample was sent, itself included; 0 where
+    /// the acknowledgement delivered nothing.
+    pub tx_in_flight: u32,
     /// When the next segment may leave, by the pacing rate.
     pub next_departure: Time,
     /// The state of the transport.
     pub repair: Repair,
+}
+
+/// A segment that was found to be lost, and the flight that it was sent in.
+///
+/// ```
+/// use l4s_cc::LossSample;
+///
+/// // The third loss since it was sent, as the last one of 100 in flight.
+/// let loss = LossSample { lost: 3, tx_in_flight: 100, ..LossSample::default() };
+/// assert!(loss.lost * 100 > u64::from(loss.tx_in_flight) * 2);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LossSample {
+    /// When it was found.
+    pub now: Time,
+    /// Its number.
+    pub seq: u64,
+    /// Segments lost since it was sent, itself included.
+    pub lost: u64,
+    /// Segments in flight when it was sent, itself included.
+    pub tx_in_flight: u32,
+    /// Whether the application held the sender back when it was sent.
+    pub app_limited: bool,
+    /// Segments delivered in total when it was found, as in [`RateSample::delivered`].
+    pub delivered: u64,
 }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use l4s_cc::{Delivery, RateSample};
+use l4s_cc::{Delivery, LossSample, RateSample};
 use l4s_units::{Duration, Time};
 
 /// The totals of a connection when a segment left.
@@ -17,6 +17,10 @@ struct Departure {
     delivered_at: Time,
     /// When the last segment had left that was delivered then.
     first_sent_at: Time,
+    lost: u64,
+    delivered_ce: u64,
+    /// Segments in flight, itself included.
+    in_flight: u32,
     app_limited: bool,
 }
 
@@ -37,6 +41,8 @@ pub(super) struct Sampler {
     first_sent_at: Time,
     /// Segments lost, retransmissions included.
     lost: u64,
+    /// Segments delivered that met congestion.
+    delivered_ce: u64,
     /// The application had nothing to send; samples say so until this many are delivered.
     app_limited: Option<u64>,
     /// In the order of the segments in flight.
@@ -44,6 +50,8 @@ pub(super) struct Sampler {
     /// Segments in flight before the present acknowledgement.
     prior_in_flight: u32,
     newest: Option<Newest>,
+    /// Losses that were not reported to the congestion control.
+    losses: Vec<LossSample>,
 }
 
 impl Sampler {
@@ -54,31 +62,36 @@ impl Sampler {
             delivered_at: Time::ZERO,
             first_sent_at: Time::ZERO,
             lost: 0,
+            delivered_ce: 0,
             app_limited: Some(1),
             departures: VecDeque::new(),
             prior_in_flight: 0,
             newest: None,
+            losses: Vec::new(),
         }
     }
 
-    /// A segment leaves for the first time, as the newest one in flight.
-    pub fn sends(&mut self, now: Time) {
+    /// A segment leaves for the first time, as the newest one of `in_flight`.
+    pub fn sends(&mut self, in_flight: u32, now: Time) {
         if self.departures.is_empty() {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
-        self.departures.push_back(self.departure());
+        self.departures.push_back(self.departure(in_flight));
     }
 
-    /// A segment leaves again, which is at this place in flight.
-    pub fn sends_again(&mut self, place: usize) {
-        self.departures[place] = self.departure();
+    /// A segment leaves again, which is at this place, as one of `in_flight`.
+    pub fn sends_again(&mut self, place: usize, in_flight: u32) {
+        self.departures[place] = self.departure(in_flight);
     }
 
-    fn departure(&self) -> Departure {
+    fn departure(&self, in_flight: u32) -> Departure {
         Departure {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
+            lost: self.lost,
+            delivered_ce: self.delivered_ce,
+            in_flight,
             app_limited: self.app_limited.is_some(),
         }
     }
@@ -103,9 +116,28 @@ impl Sampler {
         self.departures.pop_front();
     }
 
-    /// A segment was lost, or a retransmission.
-    pub fn loses(&mut self) {
+    /// Segment `seq` was lost, or its retransmission, which is at this place in flight.
+    pub fn loses(&mut self, place: usize, seq: u64, now: Time) {
         self.lost += 1;
+        let Departure { lost, in_flight, app_limited, .. } = self.departures[place];
+        self.losses.push(LossSample {
+            now,
+            seq,
+            lost: self.lost - lost,
+            tx_in_flight: in_flight,
+            app_limited,
+            delivered: self.delivered,
+        });
+    }
+
+    /// The losses since this was last called.
+    pub fn take_losses(&mut self) -> impl Iterator<Item = LossSample> + '_ {
+        self.losses.drain(..)
+    }
+
+    /// This number of the segments delivered met congestion.
+    pub fn marks(&mut self, segments: u32) {
+        self.delivered_ce += u64::from(segments);
     }
 
     /// The application has nothing to send, with this many segments in flight; or the congestion
@@ -127,6 +159,7 @@ impl Sampler {
             delivered_at: self.delivered_at,
             prior_in_flight: self.prior_in_flight,
             lost: self.lost,
+            delivered_ce: self.delivered_ce,
             ..RateSample::default()
         };
         let Some(Newest { departure, .. }) = self.newest else { return totals };
@@ -136,6 +169,9 @@ impl Sampler {
         RateSample {
             delivery: (interval >= min_rtt).then_some(Delivery { segments, interval }),
             prior_delivered: departure.delivered,
+            prior_lost: departure.lost,
+            prior_delivered_ce: departure.delivered_ce,
+            tx_in_flight: departure.in_flight,
             app_limited: departure.app_limited,
             ..totals
         }
@@ -154,7 +190,7 @@ mod tests {
 
     /// One segment leaves per millisecond, and each is delivered ten milliseconds later.
     fn steady(sampler: &mut Sampler, ms: u64) -> RateSample {
-        sampler.sends(at(ms));
+        sampler.sends(10, at(ms));
         let Some(seq) = ms.checked_sub(10) else { return RateSample::default() };
         sampler.begin(0);
         sampler.delivers(0, seq, at(seq));
@@ -188,7 +224,7 @@ mod tests {
     #[test]
     fn a_burst_of_acknowledgements_is_no_rate() {
         let mut sampler = after(40);
-        (40..50).for_each(|ms| sampler.sends(at(ms)));
+        (40..50).for_each(|ms| sampler.sends(10, at(ms)));
         let rate = |sample: RateSample| {
             sample.delivery.map(|d| d.segments as f64 / d.interval.as_micros() as f64 * 1e3)
         };
@@ -211,12 +247,16 @@ mod tests {
             sampler.delivers(seq as usize - 20, seq, at(seq));
             sampler.sample(1, MS * 10, at(seq + 10));
         }
-        sampler.loses();
-        sampler.sends_again(0);
+        sampler.loses(0, 20, at(39));
+        let losses: Vec<LossSample> = sampler.take_losses().collect();
+        assert_eq!((losses[0].seq, losses[0].lost, losses[0].tx_in_flight), (20, 1, 10));
+        assert_eq!(sampler.take_losses().count(), 0);
+        sampler.sends_again(0, 1);
         sampler.begin(0);
         sampler.delivers(0, 20, at(40));
         let sample = sampler.sample(1, MS * 10, at(50));
         assert_eq!((sample.lost, sample.delivery.expect("a sample").segments), (1, 1));
+        assert_eq!((sample.prior_lost, sample.tx_in_flight), (1, 1));
     }
 
     #[test]

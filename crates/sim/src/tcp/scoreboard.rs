@@ -168,11 +168,20 @@ impl Scoreboard {
     /// The next segment was sent, with `payload` bytes.
     #[inline]
     pub fn push(&mut self, now: Time, payload: u16) {
-        if let Some(sampler) = &mut self.sampler {
-            sampler.sends(now);
+        if self.sampler.is_some() {
+            self.sample_departure(now);
         }
         self.flight.push_back(Sent { at: now, from: self.nxt_byte as u32, payload, flags: 0 });
         self.nxt_byte += u64::from(payload);
+    }
+
+    /// The next segment leaves, as one of those in flight.
+    #[inline(never)]
+    fn sample_departure(&mut self, now: Time) {
+        let in_flight = self.in_flight() + 1;
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sends(in_flight, now);
+        }
     }
 
     /// Where in the stream a segment in flight is: its first byte and how many.
@@ -360,7 +369,7 @@ impl Scoreboard {
                     wait = Some(remaining);
                     break;
                 }
-                self.mark_lost(seq);
+                self.mark_lost(seq, now);
                 lost += 1;
             }
             self.examined += 1;
@@ -381,7 +390,7 @@ impl Scoreboard {
                     wait = Some(wait.map_or(remaining, |w| w.max(remaining)));
                     break;
                 }
-                self.lose_again(seq);
+                self.lose_again(seq, now);
                 lost += 1;
             }
             self.resent.pop_front();
@@ -390,30 +399,31 @@ impl Scoreboard {
     }
 
     /// A retransmission or a probe was lost.
-    fn lose_again(&mut self, seq: u64) {
+    fn lose_again(&mut self, seq: u64, now: Time) {
         if self.at(seq).flags & RESENT != 0 {
             self.at(seq).flags &= !RESENT;
             self.resent_out -= 1;
-            self.count_loss();
+            self.count_loss(seq, now);
         }
         if self.at(seq).flags & LOST == 0 {
-            return self.mark_lost(seq);
+            return self.mark_lost(seq, now);
         }
         self.resend_hint = self.resend_hint.min(seq);
     }
 
-    fn mark_lost(&mut self, seq: u64) {
+    fn mark_lost(&mut self, seq: u64, now: Time) {
         let sent = self.at(seq);
         debug_assert!(sent.flags & (SACKED | LOST) == 0);
         sent.flags |= LOST;
         self.lost_out += 1;
         self.resend_hint = self.resend_hint.min(seq);
-        self.count_loss();
+        self.count_loss(seq, now);
     }
 
-    fn count_loss(&mut self) {
+    fn count_loss(&mut self, seq: u64, now: Time) {
+        let place = (seq - self.una) as usize;
         if let Some(sampler) = &mut self.sampler {
-            sampler.loses();
+            sampler.loses(place, seq, now);
         }
     }
 
@@ -426,7 +436,7 @@ impl Scoreboard {
             if flags & SACKED != 0 || may_arrive {
                 continue;
             }
-            self.lose_again(seq);
+            self.lose_again(seq, now);
         }
     }
 
@@ -472,8 +482,10 @@ impl Scoreboard {
         let sent = self.at(seq);
         (sent.at, sent.flags) = (now, sent.flags | flag | AMBIGUOUS);
         let place = (seq - self.una) as usize;
+        // A probe counts as before.
+        let in_flight = self.in_flight() + u32::from(flag & RESENT != 0);
         if let Some(sampler) = &mut self.sampler {
-            sampler.sends_again(place);
+            sampler.sends_again(place, in_flight);
         }
         self.resent.push_back((seq, now));
     }

@@ -412,7 +412,7 @@ impl Sender {
         self.backoff = 0;
         self.state = State::Open;
         self.timer = Timer::OFF;
-        self.sample_rate(0, now);
+        self.sample_rate(0, 0, now);
         self.decision = self.cc.on_ack(&self.sample(now));
         self.transmit(now, out);
         if self.fills {
@@ -487,10 +487,11 @@ impl Sender {
             let advanced = una > prior_una;
             let progress = Progress { ack, delivered: &delivered, una, advanced, ece };
             (sample.lost, resend) = self.decide_state(&progress, now);
+            self.report_losses();
             sample.in_flight = self.board.in_flight();
         }
         sample.limited = self.usage.is_limited(&self.decision.window);
-        self.sample_rate(delivered.segments, now);
+        self.sample_rate(delivered.segments, delivered_ce, now);
         self.decision = self.cc.on_ack(&sample);
         self.notice_idle_control();
         self.send_after(resend, now, out);
@@ -514,6 +515,7 @@ impl Sender {
         let una = self.board.una();
         let progress = Progress { ack, delivered: &delivered, una, advanced: false, ece: false };
         let (_, resend) = self.decide_state(&progress, now);
+        self.report_losses();
         self.send_after(resend, now, out);
     }
 
@@ -529,8 +531,9 @@ impl Sender {
 
     /// Gives the congestion control a sample of the delivery rate, where it asks for them.
     #[inline]
-    fn sample_rate(&mut self, delivered: u32, now: Time) {
+    fn sample_rate(&mut self, delivered: u32, marks: u32, now: Time) {
         let Some(sampler) = &mut self.board.sampler else { return };
+        sampler.marks(marks);
         let sample = RateSample {
             next_departure: self.pace.free_at,
             repair: match self.state {
@@ -541,6 +544,15 @@ impl Sender {
             ..sampler.sample(delivered, self.rtt.min(), now)
         };
         self.cc.sample_rate(&sample);
+    }
+
+    /// Reports each loss to the congestion control, where it asks for samples of the delivery rate.
+    #[inline]
+    fn report_losses(&mut self) {
+        let Some(sampler) = &mut self.board.sampler else { return };
+        for loss in sampler.take_losses() {
+            self.cc.sample_loss(&loss);
+        }
     }
 
     /// Rates are low while the congestion control measures something else.
@@ -604,6 +616,7 @@ impl Sender {
                 if lost > 0 && self.state != State::Recovery {
                     self.enter_recovery(Congestion::LossByTimer, false, now);
                 }
+                self.report_losses();
                 self.retransmit_lost(now, out);
                 if self.timer == Timer::OFF {
                     self.set_retransmit_timer(now);

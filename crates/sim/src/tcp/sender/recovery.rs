@@ -314,8 +314,9 @@ impl Sender {
         if let Some(sampler) = &mut self.board.sampler {
             sampler.begin(in_flight);
         }
-        self.sample_rate(0, now);
+        self.sample_rate(0, 0, now);
         self.decision = self.cc.on_congestion(Congestion::Timeout, answered, &self.sample(now));
+        self.report_losses();
         self.cwr_pending = self.tells_reduction();
         self.state = State::Loss;
         self.probe = None;
