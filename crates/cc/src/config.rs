@@ -4,7 +4,7 @@ use l4s_units::param::Configurable;
 
 use crate::{
     Ack, Congestion, CongestionControl, Connection, Decision, LossSample, Pause, RateSample,
-    Recovery, bbr, cubic, dctcp, foreign, prague, reno,
+    Recovery, bbr, bbr3, cubic, dctcp, foreign, prague, reno,
 };
 
 /// The ECN that a congestion control asks for.
@@ -214,6 +214,7 @@ controls! {
     Dctcp => dctcp, Classic;
     Prague => prague, L4s;
     Bbr => bbr, Off;
+    Bbr3 => bbr3, Off;
 }
 
 impl Cc {

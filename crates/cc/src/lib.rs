@@ -14,6 +14,7 @@
 struct Readme;
 
 pub mod bbr;
+pub mod bbr3;
 pub mod classic_ecn;
 mod config;
 mod connection;

@@ -142,7 +142,7 @@ refuses! {
          \"strict\"; did you mean \"wrr\"?";
     an_unknown_congestion_control: "\"cubic\"" => "\"qubic\"",
         "s.toml:22:8: `group.cc`: found \"qubic\", expected one of `reno`, `cubic`, \
-         `dctcp`, `prague` or `bbr`; did you mean \"cubic\"?";
+         `dctcp`, `prague`, `bbr` or `bbr3`; did you mean \"cubic\"?";
     settings_that_contradict: "target  = \"15ms\"" => "l_aqm = \"ramp\"\nstep_thresh = \"1ms\"",
         "s.toml:13:1: `aqm.step_thresh` contradicts `l_aqm = ramp`; keep one of the two";
     a_setting_without_effect: "target  = \"15ms\"" => "scheduler = \"wrr\"\nt_speed = 1",
@@ -315,7 +315,7 @@ refuses_more! {
         "s.toml:16:8: two groups or UDP sources are called `U up`; give each its own name";
     a_fault_in_both_directions:
         "[uplink]\nrate = \"1mbit\"\n[[group]]\nname = \"U\"\ndirection = \"both\"\ncc = \"reni\"\nrtt = \"1ms\"",
-        "s.toml:14:6: `group.cc`: found \"reni\", expected one of `reno`, `cubic`, `dctcp`, `prague` or `bbr`; did \
+        "s.toml:14:6: `group.cc`: found \"reni\", expected one of `reno`, `cubic`, `dctcp`, `prague`, `bbr` or `bbr3`; did \
          you mean \"reno\"?";
     an_uplink_without_a_rate: "[uplink]\nbuffer = \"10p\"",
         "s.toml:9:1: `uplink.rate` is missing: bits per second, 14 B of Ethernet per packet included, \

@@ -16,7 +16,7 @@ fn cost(cc: &str, seconds: u32) -> (u64, u64, u64) {
 
 #[test]
 fn no_allocation_per_packet() {
-    for cc in ["dctcp", "prague", "bbr"] {
+    for cc in ["dctcp", "prague", "bbr", "bbr3"] {
         let (few, before, small) = cost(cc, 5);
         let (many, after, large) = cost(cc, 50);
         assert!(many > few + 140_000, "{cc}: {few} {many}");

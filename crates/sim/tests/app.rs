@@ -81,7 +81,7 @@ fn a_frame_takes_as_long_as_the_link_takes_for_what_is_before_its_last_segment()
 
 #[test]
 fn an_application_gets_the_rate_that_it_writes_and_no_more() {
-    for cc in ["reno", "cubic", "dctcp", "prague", "bbr"] {
+    for cc in ["reno", "cubic", "dctcp", "prague", "bbr", "bbr3"] {
         let found = app(&alone(cc, "10ms", "rate = \"4mbit\"\nfps = 30"));
         // 16,667 B in 12 segments with 52 B of header each, or 64 B with the AccECN option, 30 times per
         // second: 4.15 Mb/s of IP. The end of the warm-up cuts one frame of 300 at most.

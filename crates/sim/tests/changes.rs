@@ -204,7 +204,7 @@ fn a_reroute_is_felt_by_what_sets_out_after_it() {
 /// because of it.
 #[test]
 fn a_shorter_path_does_not_break_a_flow() {
-    for cc in ["cubic", "dctcp", "prague", "bbr"] {
+    for cc in ["cubic", "dctcp", "prague", "bbr", "bbr3"] {
         let seen = run(&scenario(&format!(
             "duration = \"20s\"\nlink.rate = \"40mbit\"\n\
              [[group]]\nname = \"A\"\ncc = \"{cc}\"\nrtt = \"100ms\"\n\

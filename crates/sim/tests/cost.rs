@@ -46,7 +46,7 @@ fn buffer() -> impl Strategy<Value = String> {
 }
 
 fn group() -> impl Strategy<Value = String> {
-    let cc = prop::sample::select(vec!["reno", "cubic", "dctcp", "prague", "bbr"]);
+    let cc = prop::sample::select(vec!["reno", "cubic", "dctcp", "prague", "bbr", "bbr3"]);
     let size = prop_oneof![
         Just(String::new()),
         (1u32..3000).prop_map(|kb| format!("size = \"{kb}kb\"\n")),

@@ -70,7 +70,7 @@ proptest! {
         segments in 1.0..300.0_f64,
         buffer in 2_u64..300,
         mss in 536_u64..=8948,
-        cc in prop::sample::select(vec!["reno", "cubic", "dctcp", "prague", "bbr"]),
+        cc in prop::sample::select(vec!["reno", "cubic", "dctcp", "prague", "bbr", "bbr3"]),
         aqm in prop::sample::select(vec!["fifo", "dualpi2", "codel"]),
     ) {
         let (bps, rtt_ns) = (10_f64.powf(rate) as u64, 10_f64.powf(rtt).max(1000.0) as u64);

@@ -154,7 +154,7 @@ fn expected(group: &Group) -> (Negotiated, Ecn) {
 #[test]
 fn what_is_negotiated_is_what_the_data_carries() {
     let mut found = BTreeSet::new();
-    for cc in ["reno", "cubic", "dctcp", "prague", "bbr"] {
+    for cc in ["reno", "cubic", "dctcp", "prague", "bbr", "bbr3"] {
         for ecn in ["off", "classic", "l4s", "auto"] {
             for peer in ["auto", "accecn", "rfc3168", "none"] {
                 for more in ["", "accecn = \"ace\"\n"] {

@@ -24,6 +24,7 @@ CCS = {
     "dctcp": "DCTCP",
     "prague": "Prague",
     "bbr": "BBR",
+    "bbr3": "BBRv3",
     "udp": "UDP",
     "ecn-cubic": "ECN-Cubic",
 }

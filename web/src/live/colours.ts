@@ -6,7 +6,7 @@ import { type Theme, trafficColour } from "../theme";
 import { ccName, groupOf, UDP } from "../words/names";
 import type { GroupSettings, Settings } from "./protocol";
 
-const SCALABLE = new Set(["prague", "dctcp", "bbr2", "bbr3"]);
+const SCALABLE = new Set(["prague", "dctcp", "bbr2"]);
 
 /** How a group answers congestion. */
 export function trafficOf(group: Pick<GroupSettings, "cc" | "ecn">): Traffic {

@@ -27,6 +27,7 @@ const CC_NAMES: Record<string, string> = {
   dctcp: "DCTCP",
   prague: "Prague",
   bbr: "BBR",
+  bbr3: "BBRv3",
   udp: UDP,
 };
 

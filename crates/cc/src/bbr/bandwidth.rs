@@ -39,6 +39,11 @@ impl Bandwidth {
         ((per_microsecond * (1_000_000 / 100 * 99)) >> BITS) as u64
     }
 
+    /// Bytes per second in segments of this size.
+    pub fn bytes_per_second(self, segment: u32) -> u64 {
+        ((u128::from(self.0) * u128::from(segment) * 1_000_000) >> BITS) as u64
+    }
+
     pub fn mean(self, other: Bandwidth) -> Bandwidth {
         Bandwidth((self.0 + other.0) / 2)
     }
@@ -50,6 +55,11 @@ impl Bandwidth {
     /// This many 256ths of it.
     pub fn times(self, gain: u64) -> Bandwidth {
         Bandwidth((self.0 * gain) >> 8)
+    }
+
+    /// This many tenths of it.
+    pub fn tenths(self, tenths: u64) -> Bandwidth {
+        Bandwidth(self.0 * tenths / 10)
     }
 }
 
@@ -76,6 +86,11 @@ impl<T: Copy + Default + Ord> MaxFilter<T> {
 
     pub fn max(&self) -> T {
         self.best[0].value
+    }
+
+    /// From now on samples older than this leave.
+    pub fn set_window(&mut self, window: u64) {
+        self.window = window;
     }
 
     /// Takes the sample of a round trip.
