@@ -258,10 +258,11 @@ impl Bbr {
             let Bbr { aggregation, sample, round, .. } = self;
             aggregation.take(ack.delivered, sample, expected, round.starts, cwnd);
         }
-        if let Mode::ProbeBw(phase) = self.mode
-            && self.is_phase_over(phase, ack)
-        {
-            self.begin_phase((phase + 1) % CYCLE.len() as u8);
+        match self.mode {
+            Mode::ProbeBw(phase) if self.is_phase_over(phase, ack) => {
+                self.begin_phase((phase + 1) % CYCLE.len() as u8);
+            }
+            _ => {}
         }
         self.look_for_full_pipe();
         self.drain(ack);
@@ -346,10 +347,9 @@ impl Bbr {
 
     fn update_min_rtt(&mut self, ack: &Ack) {
         let expired = ack.now > self.min_rtt_at + MIN_RTT_HOLDS;
-        if let Some(rtt) = ack.rtt
-            && (expired || self.min_rtt.is_none_or(|min| rtt < min))
-        {
-            (self.min_rtt, self.min_rtt_at) = (Some(rtt), ack.now);
+        let lower = ack.rtt.filter(|rtt| expired || self.min_rtt.is_none_or(|min| *rtt < min));
+        if lower.is_some() {
+            (self.min_rtt, self.min_rtt_at) = (lower, ack.now);
         }
         if expired && !self.restarts && self.mode != Mode::ProbeRtt {
             self.save_window();

@@ -164,13 +164,10 @@ impl<P> Cell<P> {
     /// A packet comes to the queue, in which others wait or not.
     pub fn expect(&mut self, others: bool, now: Time) {
         // Its slot came, and it had nothing to send.
-        if let State::Waits(slot) = self.state
-            && self.start(slot) < now
-            && !others
-            && self.rest == 0
-            && self.again.is_empty()
-        {
-            self.state = State::Idle;
+        let has_none = !others && self.rest == 0 && self.again.is_empty();
+        match self.state {
+            State::Waits(slot) if has_none && self.start(slot) < now => self.state = State::Idle,
+            _ => {}
         }
         if !others && self.rest == 0 && !matches!(self.state, State::Takes(_)) {
             self.granted = None;
@@ -221,9 +218,7 @@ impl<P> Cell<P> {
             let carried = self.rest.min(self.room.saturating_sub(Parameters::PART_HEADER));
             self.room -= carried + Parameters::PART_HEADER;
             self.rest -= carried;
-            if self.rest == 0
-                && let Some(packet) = self.packets.back_mut()
-            {
+            if let (0, Some(packet)) = (self.rest, self.packets.back_mut()) {
                 packet.last = Some(self.next);
             }
         }

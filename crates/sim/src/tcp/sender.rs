@@ -559,9 +559,8 @@ impl Sender {
     #[inline]
     fn notice_idle_control(&mut self) {
         let in_flight = self.board.in_flight();
-        if let Some(sampler) = &mut self.board.sampler
-            && self.cc.limits_itself()
-        {
+        let Some(sampler) = &mut self.board.sampler else { return };
+        if self.cc.limits_itself() {
             sampler.is_limited(in_flight);
         }
     }
