@@ -12,6 +12,7 @@ from l4s._l4s import VERSION, Ack, Packet, Table, Window
 from l4s.algorithms import Aqm, CongestionControl, Verdict
 from l4s.dictionary import Column, columns
 from l4s.errors import AlgorithmError, Fault, L4sError, ScenarioError, SweepError
+from l4s.evaluation import Evaluation, Judgement, Worst, evaluate
 from l4s.result import Result, run
 from l4s.scenario import Grid, Scenario, bundled
 
@@ -26,9 +27,11 @@ __all__ = [
     "Aqm",
     "Column",
     "CongestionControl",
+    "Evaluation",
     "Failure",
     "Fault",
     "Grid",
+    "Judgement",
     "L4sError",
     "Packet",
     "Result",
@@ -39,9 +42,11 @@ __all__ = [
     "Table",
     "Verdict",
     "Window",
+    "Worst",
     "__version__",
     "bundled",
     "columns",
+    "evaluate",
     "read",
     "run",
     "sweep",

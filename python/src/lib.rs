@@ -1,10 +1,11 @@
-//! The engine of l4s for Python: scenarios, runs in the simulator, and their tables.
+//! The engine of l4s for Python: scenarios, runs in the simulator, their tables, and evaluations.
 //!
 //! People use the package `l4s`, in Python; this is its part in Rust, `l4s._l4s`. It has
 //! the features of the command line: the same plans, the same runs, the same words.
 
 mod aqm;
 mod cc;
+mod evaluate;
 mod own;
 mod refusal;
 mod returns;
@@ -23,6 +24,8 @@ mod _l4s {
     use crate::aqm::Packet;
     #[pymodule_export]
     use crate::cc::{Ack, Window};
+    #[pymodule_export]
+    use crate::evaluate::{Chapter, Judged, Verdicts, chapters, written};
     #[pymodule_export]
     use crate::run::{Record, dictionary, golden, run, table_of_runs, write};
     #[pymodule_export]

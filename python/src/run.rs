@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use l4s_measure::{Column, EngineSummary, Origin, Recorder, ResultWriter, RunRecord, table_of};
+use l4s_scenario::Point;
 use l4s_substrate::{Sim, Substrate};
 use l4s_units::Time;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -45,7 +46,7 @@ pub fn run(
     for (group, make) in cc.into_iter().flatten() {
         own.set_cc(py, &group, make)?;
     }
-    let mut recorder = Recorder::new(own.scenario(), origin(run, scenario));
+    let mut recorder = Recorder::new(own.scenario(), origin(&run.point, scenario));
     if !tables {
         recorder = recorder.without_series();
     }
@@ -57,19 +58,20 @@ pub fn run(
     Ok(Record { record, wall: start.elapsed() })
 }
 
-fn origin(run: &Run, scenario: &str) -> Origin {
-    let set = run.point.set.iter();
+/// Where the results of a run of this scenario come from.
+pub(crate) fn origin(point: &Point, scenario: &str) -> Origin {
+    let set = point.set.iter();
     Origin {
         on: "sim".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         code: env!("L4S_CODE").to_owned(),
         set: set.map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect(),
-        command: run.point.command(scenario, "sim"),
+        command: point.command(scenario, "sim"),
     }
 }
 
 /// Runs the scenario. Python may stop it, and sees its progress.
-fn simulated(
+pub(crate) fn simulated(
     py: Python<'_>,
     own: &Own,
     mut recorder: Recorder,

@@ -10,7 +10,6 @@ use l4s_measure::inventory::Writing;
 use l4s_report::Pictures;
 use l4s_scenario::{Plan, fingerprint, nearest, shell_word};
 use l4s_substrate::Engine;
-use serde_json::json;
 
 use crate::args::{Evaluate, Substrate};
 use crate::failure::{Failure, taken};
@@ -45,7 +44,8 @@ pub fn evaluate(
         columns.push(entrant.column(options, &root, &mut effort)?);
     }
     let (dir, lock) = locked(&root)?;
-    let json = json(suite, &columns, options);
+    let (on, version) = (options.on.name(), crate::measured::VERSION);
+    let json = l4s_evaluate::json(suite, &columns, on, options.quick, version, CODE);
     let html = l4s_evaluate::html(suite, &columns, CODE, &same(command, options));
     let writing = Writing::begin(&dir, [PAGE, TABLE, JSON]).map_err(taken)?;
     for (name, text) in
@@ -108,14 +108,8 @@ impl Entrant {
         chapters: &[&'static Chapter],
         options: &Evaluate,
     ) -> Result<Entrant, Failure> {
-        let value = match text.trim().split_once(':') {
-            Some((kind, profile)) if !text.contains('{') => {
-                format!("{{ kind = {kind:?}, profile = {profile:?} }}")
-            }
-            _ => text.trim().to_owned(),
-        };
         let plan = |chapter: &&'static Chapter| {
-            let mut plan = chapter.plan(&value, options.quick)?;
+            let mut plan = chapter.plan(Some(text), options.quick)?;
             // A kernel's runs take long, so that a first look is at one seed.
             if options.quick && options.on != Substrate::Sim {
                 let first = plan.points[0].scenario.seed;
@@ -270,24 +264,6 @@ fn same(command: &str, options: &Evaluate) -> String {
         command += &format!(" --on {}", options.on.name());
     }
     command + if options.quick { " --quick" } else { "" }
-}
-
-/// The verdicts for a program.
-fn json(suite: &Suite, columns: &[Column], options: &Evaluate) -> String {
-    let column = |column: &Column| {
-        let (passed, of) = column.score();
-        let (name, verdicts) = (&column.name, &column.verdicts);
-        json!({ "name": name, "passed": passed, "of": of, "verdicts": verdicts })
-    };
-    let json = json!({
-        "of": suite.of,
-        "on": options.on.name(),
-        "quick": options.quick,
-        "version": crate::measured::VERSION,
-        "code": CODE,
-        "evaluated": columns.iter().map(column).collect::<Vec<_>>(),
-    });
-    format!("{json:#}\n")
 }
 
 /// The verdicts for a person: of one control with the worst condition, of several side by side.

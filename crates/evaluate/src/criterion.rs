@@ -119,20 +119,33 @@ impl Chapter {
         name.strip_prefix("aqm-").unwrap_or(name)
     }
 
-    /// The runs of the chapter. `value` is that of `cc`, or of `aqm`, as in a scenario.
+    /// The runs of the chapter. `entrant` is `KIND`, `KIND:PROFILE` or a table such as
+    /// `{ kind = "cubic", abe = true }`. Without it the scenario keeps its own, in whose place another is
+    /// put later.
     ///
     /// # Errors
-    /// The value is refused.
-    pub fn plan(&self, value: &str, quick: bool) -> Result<Plan, Refused> {
+    /// The entrant is refused.
+    pub fn plan(&self, entrant: Option<&str>, quick: bool) -> Result<Plan, Refused> {
         let quick = if quick { self.quick } else { &[] };
         let mut set: Vec<String> = quick.iter().map(|set| (*set).to_owned()).collect();
-        match self.subject {
-            Subject::Control(groups) => {
-                set.extend(groups.iter().map(|group| format!("group.{group}.cc={value}")));
+        match (entrant.map(value), self.subject) {
+            (Some(cc), Subject::Control(groups)) => {
+                set.extend(groups.iter().map(|group| format!("group.{group}.cc={cc}")));
             }
-            Subject::Discipline => set.push(format!("aqm={value}")),
+            (Some(aqm), Subject::Discipline) => set.push(format!("aqm={aqm}")),
+            (None, _) => {}
         }
         let plan = Plan::open(self.scenario, &set)?;
         Ok(plan.repeated(SEEDS).expect("a chapter has some hundred runs"))
+    }
+}
+
+/// The value of `cc` or `aqm`, as in a scenario.
+fn value(entrant: &str) -> String {
+    match entrant.trim().split_once(':') {
+        Some((kind, profile)) if !entrant.contains('{') => {
+            format!("{{ kind = {kind:?}, profile = {profile:?} }}")
+        }
+        _ => entrant.trim().to_owned(),
     }
 }

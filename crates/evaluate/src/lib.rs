@@ -18,6 +18,6 @@ mod verdict;
 pub use controls::CONTROLS;
 pub use criterion::{Accepted, Chapter, Criterion, Subject, Suite};
 pub use disciplines::DISCIPLINES;
-pub use page::{Column, html, markdown};
+pub use page::{Column, html, json, markdown};
 pub use run::{Judged, Run, Runs};
 pub use verdict::{Outcome, Verdict, Worst, judge};

@@ -1,6 +1,8 @@
-//! The verdicts on one or more controls as a page, and as a table in Markdown.
+//! The verdicts on one or more controls as a page, as a table in Markdown, and as JSON.
 
 use std::fmt::Write;
+
+use serde_json::json;
 
 use crate::{Criterion, Outcome, Suite, Verdict};
 
@@ -49,6 +51,27 @@ impl Verdict {
         let shown = shown.map(|(_, value)| value.as_str().map_or(value.to_string(), str::to_owned));
         shown.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The verdicts for a program. `version` and `code` are those that made the runs, on the substrate `on`.
+pub fn json(
+    suite: &Suite,
+    columns: &[Column],
+    on: &str,
+    quick: bool,
+    version: &str,
+    code: &str,
+) -> String {
+    let column = |column: &Column| {
+        let (passed, of) = column.score();
+        let (name, verdicts) = (&column.name, &column.verdicts);
+        json!({ "name": name, "passed": passed, "of": of, "verdicts": verdicts })
+    };
+    let evaluated: Vec<serde_json::Value> = columns.iter().map(column).collect();
+    let json = json!({
+        "of": suite.of, "on": on, "quick": quick, "version": version, "code": code, "evaluated": evaluated,
+    });
+    format!("{json:#}\n")
 }
 
 /// Three significant digits.

@@ -97,10 +97,10 @@ fn constant() -> l4s_cc::Config {
 }
 
 /// The verdict on each of these criteria, by the quick runs of their chapters with the first seed.
-/// `value` is that of the plan, and `set` puts the subject into a scenario.
+/// `set` puts a control into a scenario.
 fn verdicts(
     suite: &Suite,
-    value: &str,
+    entrant: Option<&str>,
     set: impl Fn(&Chapter, &mut Scenario),
     criteria: &[&str],
 ) -> Vec<Verdict> {
@@ -109,7 +109,7 @@ fn verdicts(
     };
     let mut found = Vec::new();
     for chapter in suite.chapters.iter().filter(asked) {
-        let plan = chapter.plan(value, true).unwrap();
+        let plan = chapter.plan(entrant, true).unwrap();
         let mut runs = Vec::new();
         for mut point in plan.points.into_iter().filter(|point| point.scenario.seed == 1) {
             set(chapter, &mut point.scenario);
@@ -139,7 +139,7 @@ fn of_control(cc: &l4s_cc::Config, criteria: &[&str]) -> Vec<Verdict> {
             group.cc = cc.clone();
         }
     };
-    verdicts(&CONTROLS, "reno", set, criteria)
+    verdicts(&CONTROLS, None, set, criteria)
 }
 
 /// The control fails each of these criteria, and Reno passes it or is not asked.
@@ -169,7 +169,7 @@ fn who_is_unfair_to_long_round_trips_is_called_so() {
 }
 
 fn of_discipline(aqm: &str, criteria: &[&str]) -> Vec<Verdict> {
-    verdicts(&DISCIPLINES, aqm, |_, _| (), criteria)
+    verdicts(&DISCIPLINES, Some(aqm), |_, _| (), criteria)
 }
 
 #[test]

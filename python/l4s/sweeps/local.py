@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
+
+from l4s._cores import cores
 
 if TYPE_CHECKING:
     import distributed
@@ -27,7 +28,7 @@ def client() -> Iterator[distributed.Client]:
         _nothing_of_main(),
         _without_interrupts(),
         cluster(
-            n_workers=_cores(),
+            n_workers=cores(),
             threads_per_worker=1,
             processes=True,
             # Or its HTTP server binds a certain port, and complains where another sweep has that.
@@ -37,11 +38,6 @@ def client() -> Iterator[distributed.Client]:
         connect(here) as workers,
     ):
         yield workers
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
