@@ -1,6 +1,7 @@
 //! The chapters of the evaluation of a congestion control, in the order of RFC 9743.
 
 mod alone;
+mod app;
 mod changes;
 mod itself;
 mod l4s;
@@ -23,6 +24,7 @@ pub const CONTROLS: Suite = Suite {
         itself::CHAPTER,
         others::CHAPTER,
         short::CHAPTER,
+        app::CHAPTER,
         queues::CHAPTER,
         paths::CHAPTER,
         links::CHAPTER,

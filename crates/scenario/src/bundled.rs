@@ -75,6 +75,7 @@ bundled! {
     "evaluate-itself",
     "evaluate-others",
     "evaluate-short",
+    "evaluate-app",
     "evaluate-queues",
     "evaluate-paths",
     "evaluate-links",

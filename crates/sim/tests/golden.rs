@@ -302,6 +302,11 @@ fn evaluate_short() {
 }
 
 #[test]
+fn evaluate_app() {
+    check("evaluate-app", &["duration=6s", "warmup=2s"]);
+}
+
+#[test]
 fn evaluate_queues() {
     check("evaluate-queues", &["link.rate=40mbit", "group.*.rtt=20ms", "duration=6s", "warmup=2s"]);
 }
