@@ -72,9 +72,8 @@ impl Criterion {
     fn judge(&'static self, chapter: &Chapter, runs: Result<Runs<'_>, &str>) -> Verdict {
         let conditions = runs.map_or_else(|_| Vec::new(), |runs| self.conditions(runs));
         let failed = conditions.iter().filter(|(_, value)| !self.accepted.holds(*value)).count();
-        let worse = |a, b| if self.accepted.is_worse(b, a) { b } else { a };
-        let worst =
-            conditions.iter().copied().reduce(|a, b| if worse(a.1, b.1) == a.1 { a } else { b });
+        let worst = conditions.iter().copied();
+        let worst = worst.reduce(|a, b| if self.accepted.is_worse(b.1, a.1) { b } else { a });
         Verdict {
             criterion: self,
             chapter: chapter.title,
