@@ -82,7 +82,8 @@ fn number(value: f64) -> String {
     if text.trim_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
 }
 
-/// A table with a row for each criterion and a column for each control.
+/// A table with a row for each criterion and a column for each control. Where it does not hold, the cell has
+/// the number of conditions too.
 pub fn markdown(columns: &[Column]) -> String {
     let mut page = "| criterion | section | accepted |".to_owned();
     columns.iter().for_each(|column| page += &format!(" {} |", column.name));
@@ -96,13 +97,16 @@ pub fn markdown(columns: &[Column]) -> String {
             let verdict = &column.verdicts[n];
             let _ = match verdict.outcome {
                 Outcome::Pass => write!(page, " {} |", verdict.value()),
-                Outcome::Fail => write!(page, " **{}** |", verdict.value()),
+                Outcome::Fail => {
+                    let Verdict { failed, conditions, .. } = verdict;
+                    write!(page, " **{}** in {failed} of {conditions} |", verdict.value())
+                }
                 _ => write!(page, " - |"),
             };
         }
         page.push('\n');
     }
-    page += "| passed | | |";
+    page += "| criteria that hold | | |";
     for column in columns {
         let (passed, of) = column.score();
         let _ = write!(page, " {passed} of {of} |");
