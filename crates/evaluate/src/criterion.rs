@@ -57,7 +57,7 @@ pub struct Criterion {
     pub unit: &'static str,
     /// The range that is accepted.
     pub accepted: Accepted,
-    /// The reason for that range.
+    /// The reason why the range is that.
     pub because: &'static str,
     /// The measure of a run; `None` where the run does not have it.
     #[serde(skip)]

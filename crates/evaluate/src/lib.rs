@@ -3,7 +3,7 @@
 //!
 //! A [`Suite`] has chapters. A [`Chapter`] is a bundled scenario into which the control or the discipline
 //! is put, with the [`Criterion`]s that its runs are judged by. A criterion has its section of an RFC, a measure of one run, the range that is
-//! accepted, and the reason for that range. RFC 9743 §5 leaves ranges to the community: those here are
+//! accepted, and a reason for it. RFC 9743 §5 leaves ranges to the community: those here are
 //! ours. [`judge`] gives a [`Verdict`] on each.
 //!
 //! The crate reads plans and results. It does not know who made them.

@@ -68,10 +68,11 @@ impl<'a> Run<'a> {
         &self.judged.summary
     }
 
-    /// The setting of an axis of the sweep; empty if there is no such axis.
+    /// The setting of an axis of the sweep, which there has to be.
     pub fn set(self, axis: &str) -> &'a str {
-        let mut set = self.judged.point.set.iter();
-        set.find(|(key, _)| key == axis).map_or("", |(_, value)| value)
+        let found = self.judged.point.set.iter().find(|(key, _)| key == axis);
+        debug_assert!(found.is_some(), "{axis} is no axis of {}", self.judged.summary.scenario);
+        found.map_or("", |(_, value)| value)
     }
 
     /// The run itself, if an axis has one of these settings.

@@ -18,44 +18,44 @@ pub(super) const CHAPTER: Chapter = Chapter {
 /// The group beside the tested one.
 const OTHER: &str = "other";
 
-const HARM: Criterion = Criterion {
-    id: "harm",
-    section: "RFC 9743 §5.2.1",
-    asks: "",
-    measure: "rate lost beside it, over the rate alone, less that beside its own kind",
-    unit: " %",
-    accepted: Accepted::AtMost(20.0),
-    because: "none more than its own kind would be ideal; 20 % are a share of 70 : 30",
-    of: |_| None,
-};
+/// The harm to one control, as a criterion.
+const fn harm_to(
+    id: &'static str,
+    asks: &'static str,
+    of: fn(Run<'_>) -> Option<f64>,
+) -> Criterion {
+    Criterion {
+        id,
+        section: "RFC 9743 §5.2.1",
+        asks,
+        measure: "rate lost beside it, over the rate alone, less that beside its own kind",
+        unit: " %",
+        accepted: Accepted::AtMost(20.0),
+        because: "none more than its own kind would be ideal; 20 % are a share of 70 : 30",
+        of,
+    }
+}
 
-const RENO: Criterion = Criterion {
-    id: "harm-to-reno",
-    asks: "Does Reno lose little more by it than by another Reno?",
-    of: |run| harm(run, "reno"),
-    ..HARM
-};
+const RENO: Criterion =
+    harm_to("harm-to-reno", "Does Reno lose little more by it than by another Reno?", |run| {
+        harm(run, "reno")
+    });
 
-const CUBIC: Criterion = Criterion {
-    id: "harm-to-cubic",
-    asks: "Does Cubic lose little more by it than by another Cubic?",
-    of: |run| harm(run, "cubic"),
-    ..HARM
-};
+const CUBIC: Criterion =
+    harm_to("harm-to-cubic", "Does Cubic lose little more by it than by another Cubic?", |run| {
+        harm(run, "cubic")
+    });
 
-const BBR: Criterion = Criterion {
-    id: "harm-to-bbr",
-    asks: "Does BBR lose little more by it than by another BBR?",
-    of: |run| harm(run, "bbr"),
-    ..HARM
-};
+const BBR: Criterion =
+    harm_to("harm-to-bbr", "Does BBR lose little more by it than by another BBR?", |run| {
+        harm(run, "bbr")
+    });
 
-const PRAGUE: Criterion = Criterion {
-    id: "harm-to-prague",
-    asks: "Does Prague lose little more by it than by another Prague?",
-    of: |run| harm(run, "prague"),
-    ..HARM
-};
+const PRAGUE: Criterion = harm_to(
+    "harm-to-prague",
+    "Does Prague lose little more by it than by another Prague?",
+    |run| harm(run, "prague"),
+);
 
 const STARVES: Criterion = Criterion {
     id: "starves",
