@@ -55,7 +55,7 @@ class Judgement:
     accepted: Mapping[Literal["at_most", "at_least"], float]
     """The accepted range, such as ``{"at_most": 2.0}``."""
     because: str
-    """The reason for that range."""
+    """The reason why the range is that."""
     outcome: Literal["pass", "fail", "not-applicable"]
     """The last where no run has the measure, as those of L4S for a control without ECT(1)."""
     conditions: int

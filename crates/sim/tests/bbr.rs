@@ -10,11 +10,11 @@ use l4s_cc::{
     Ack, Congestion, CongestionControl, Connection, Decision, Pause, RateSample, Recovery,
     WantedEcn,
 };
-use l4s_measure::{GroupSummary, Summary};
+use l4s_measure::Summary;
 use l4s_model::Scenario;
 use l4s_units::{Duration, Rate, Time};
 
-use common::{scenario, summary_of};
+use common::{group, mbps, scenario, summary_of};
 
 const RTT: Duration = Duration::from_millis(20);
 /// Between the clock ticks at which Linux would look.
@@ -106,14 +106,6 @@ fn phases(steps: &[Step]) -> Vec<Step> {
         }
     }
     phases
-}
-
-fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
-    summary.groups.iter().find(|group| group.name == name).expect("a group of that name")
-}
-
-fn mbps(summary: &Summary, name: &str) -> f64 {
-    group(summary, name).rate_bps / 1e6
 }
 
 #[test]

@@ -3,19 +3,15 @@
 mod common;
 
 use l4s_aqm::Queue;
-use l4s_measure::{GroupSummary, PacketTrace, Snap, Summary};
+use l4s_measure::{PacketTrace, Snap, Summary};
 use l4s_model::Scenario;
 use l4s_observe::{HopEvent, Observer, Traced};
 use l4s_units::Time;
 
-use common::summary_of;
+use common::{group, summary_of};
 
 fn scenario(text: &str) -> Scenario {
     common::scenario(text, &[])
-}
-
-fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
-    summary.groups.iter().find(|group| group.name == name).unwrap()
 }
 
 /// A download of 100 Mb/s and an uplink of this rate, with or without an upload.

@@ -90,7 +90,7 @@ impl Bbr3 {
         self.long_term.steepen(self.decision.window.cwnd.into());
     }
 
-    /// The next phase, where it is time for that.
+    /// Begins the next phase when it is due.
     pub(super) fn update_cycle(&mut self, ack: &Ack, rate: Bandwidth) {
         if !self.full.reached || self.adapt_long_term(ack) {
             return;

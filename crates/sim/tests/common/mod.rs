@@ -1,6 +1,8 @@
 //! Runs of scenarios, measured.
 
-use l4s_measure::{EngineSummary, Origin, Recorder, Summary};
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use l4s_measure::{EngineSummary, GroupSummary, Origin, Recorder, Summary};
 use l4s_model::Scenario;
 use l4s_scenario::Plan;
 
@@ -16,4 +18,14 @@ pub fn summary_of(scenario: &Scenario) -> Summary {
     let mut recorder = Recorder::new(scenario, Origin::default());
     l4s_sim::run(scenario, &mut recorder);
     recorder.finish(EngineSummary::default()).summary
+}
+
+/// The numbers of a group.
+pub fn group<'a>(summary: &'a Summary, name: &str) -> &'a GroupSummary {
+    summary.groups.iter().find(|group| group.name == name).expect("a group of that name")
+}
+
+/// The rate of a group in Mb/s.
+pub fn mbps(summary: &Summary, name: &str) -> f64 {
+    group(summary, name).rate_bps / 1e6
 }
