@@ -48,6 +48,7 @@ AREAS = [
     "crates/report/src",
     "crates/scenario/src",
     "crates/sim/src",
+    "crates/simulate/src",
     "crates/substrate/src",
     "crates/trace/src",
     "crates/units/src",

@@ -93,7 +93,7 @@ pub(crate) fn simulated(
         if raised.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     Sim.check(own.scenario()).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let mut run = || Sim.simulate(own.scenario(), &mut recorder, &mut watch);
+    let mut run = || l4s_simulate::simulate(own.scenario(), &mut recorder, &mut watch);
     // A run that asks Python for every packet keeps Python's lock: to release and to take it each
     // time would cost more than other threads gain.
     let ran = if own.is_python() { run() } else { py.detach(run) };

@@ -145,8 +145,8 @@ pub fn run(
         None => {
             let (recorder, ran) = match (engine, keep.trace) {
                 // The usual run is the fastest.
-                (Engine::Sim(sim), None) => {
-                    let ran = sim.simulate(scenario, &mut recorder, &mut to_the_end);
+                (Engine::Sim(_), None) => {
+                    let ran = l4s_simulate::simulate(scenario, &mut recorder, &mut to_the_end);
                     (recorder, ran)
                 }
                 (_, trace) => traced(engine, scenario, recorder, trace, programs)?,
