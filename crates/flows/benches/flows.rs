@@ -27,6 +27,26 @@ fn headers(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// From bytes to the number of a known flow.
+fn classify(criterion: &mut Criterion) {
+    use Version::{V4, V6};
+    let mut group = criterion.benchmark_group("classify");
+    for (name, version) in [("100 flows", V4), ("100 flows, IPv6", V6)] {
+        let datagrams: Vec<_> = (1..=100).map(|port| udp(version, port, &[0; 40])).collect();
+        let mut flows = Flows::new(Flows::CAP, 1);
+        group.throughput(Throughput::Elements(100));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                for bytes in &datagrams {
+                    let packet = IpPacket::new_checked(black_box(&bytes[..])).unwrap();
+                    black_box(flows.flow_of(&packet, Direction::Down, Time::ZERO));
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
 /// Packets of flows that are known. The benchmarks with `nothing` are what those with TCP do besides;
 /// those with UDP do nothing else.
 fn observe(criterion: &mut Criterion) {
@@ -118,5 +138,5 @@ fn check(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, headers, observe, depart, check);
+criterion_group!(benches, headers, classify, observe, depart, check);
 criterion_main!(benches);
