@@ -46,7 +46,8 @@ fn object(program: &str, out: &Path) -> PathBuf {
 
 /// `$CLANG`, or the newest version that Debian installs under its own name, or else `clang`.
 fn newest_clang() -> String {
-    println!("cargo:rerun-if-env-changed=PATH");
+    // Not again for another PATH: pip builds with one of its own, and each change would compile again
+    // all that depends on this crate.
     let has = |clang: &str| Command::new(clang).arg("--version").output().is_ok();
     env::var("CLANG").ok().unwrap_or_else(|| {
         let versions =
