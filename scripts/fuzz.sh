@@ -1,13 +1,22 @@
 #!/bin/sh
-# Runs every fuzz target for a number of seconds. cargo-fuzz requires the sanitizers of a nightly
-# compiler; the stable one has them too, and offers them under RUSTC_BOOTSTRAP.
+# Runs every fuzz target for a number of seconds, as many at once as there are processors. cargo-fuzz
+# requires the sanitizers of a nightly compiler; the stable one has them too, and offers them under
+# RUSTC_BOOTSTRAP.
+#
+# fuzz.sh SECONDS
 set -eu
 cd "$(dirname "$0")/.."
 seconds=$1
 command -v c++ >/dev/null || { echo "fuzz: needs a C++ compiler (apt-get install g++)" >&2; exit 3; }
 command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked --quiet
-for target in fuzz/fuzz_targets/*.rs; do
-    target=$(basename "$target" .rs)
-    echo "fuzz: $target, $seconds s"
-    RUSTC_BOOTSTRAP=1 cargo fuzz run "$target" -- -max_total_time="$seconds" -verbosity=0 -print_final_stats=1
-done
+export RUSTC_BOOTSTRAP=1
+cargo fuzz build
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+# Each prints all at once, when it has ended. xargs ends with an error if one of them did.
+for target in fuzz/fuzz_targets/*.rs; do basename "$target" .rs; done |
+    xargs -P "$(nproc)" -I TARGET sh -c '
+        status=0
+        cargo fuzz run TARGET -- -max_total_time="$0" -verbosity=0 -print_final_stats=1 >"$1/TARGET" 2>&1 || status=$?
+        echo "fuzz: TARGET, $0 s" && cat "$1/TARGET"
+        exit $status' "$seconds" "$logs"
