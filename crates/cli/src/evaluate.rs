@@ -8,7 +8,7 @@ use l4s_evaluate::{Chapter, Column, Criterion, Judged, Outcome, Runs, Suite, Ver
 use l4s_measure::Results;
 use l4s_measure::inventory::Writing;
 use l4s_report::Pictures;
-use l4s_scenario::{Plan, fingerprint, nearest, shell_word};
+use l4s_scenario::{OwnProgram, Plan, fingerprint, nearest, shell_word};
 use l4s_substrate::Engine;
 
 use crate::args::{Evaluate, Substrate};
@@ -33,11 +33,11 @@ pub fn evaluate(
         return list(suite);
     }
     let chapters = chosen(suite, &options.only)?;
-    let entrants = options.subjects.iter().map(|text| Entrant::read(text, &chapters, options));
-    let entrants = entrants.collect::<Result<Vec<Entrant>, Failure>>()?;
+    let root = root(command, options);
+    let read = |text: &String| Entrant::read(text, &chapters, options, &root);
+    let entrants = options.subjects.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let begun = Instant::now();
     announce(&entrants, options)?;
-    let root = root(command, options);
     let mut effort = Effort::default();
     let mut columns = Vec::new();
     for entrant in &entrants {
@@ -94,44 +94,56 @@ fn list(suite: &Suite) -> Result<(), Failure> {
     print(&aligned(&rows, &[]))
 }
 
-/// A control or a discipline to evaluate, with the plan of each chapter.
+/// A control, a discipline or a program to evaluate.
 struct Entrant {
-    /// The user's text.
+    /// The user's text, or the name of a program.
     name: String,
-    plans: Vec<(&'static Chapter, Plan)>,
+    is_program: bool,
+    /// The folder of its runs, in that of the evaluation.
+    folder: String,
+    parts: Vec<Part>,
+}
+
+/// A chapter with its runs.
+struct Part {
+    chapter: &'static Chapter,
+    plan: Plan,
+    /// The scenario, as `l4s run` takes it: its name, or the file to which the text of the plan is written.
+    scenario: String,
 }
 
 impl Entrant {
-    /// Reads `KIND`, `KIND:PROFILE` or a table such as `{ kind = "cubic", abe = true }`.
+    /// Reads `KIND`, `KIND:PROFILE`, a table such as `{ kind = "cubic", abe = true }`, or the file of a program.
     fn read(
         text: &str,
         chapters: &[&'static Chapter],
         options: &Evaluate,
+        root: &Path,
     ) -> Result<Entrant, Failure> {
-        let plan = |chapter: &&'static Chapter| {
-            let mut plan = chapter.plan(Some(text), options.quick)?;
+        let is_of_controls = chapters.iter().any(|chapter| !chapter.tested().is_empty());
+        let is_program = is_of_controls && text.ends_with(".toml");
+        let program = is_program.then(|| program(text, options)).transpose()?;
+        let name = program.as_ref().map_or(text, |program| &program.name).to_owned();
+        let folder = folder(&name);
+        let part = |chapter: &&'static Chapter| {
+            let (scenario, mut plan) = match &program {
+                Some(program) => {
+                    let file = root.join(&folder).join(format!("{}.toml", chapter.scenario));
+                    let file = file.to_string_lossy().into_owned();
+                    let plan = chapter.plan_with(program, &file, options.quick)?;
+                    (file, plan)
+                }
+                None => (chapter.scenario.to_owned(), chapter.plan(Some(text), options.quick)?),
+            };
             // A kernel's runs take long, so that a first look is at one seed.
             if options.quick && options.on != Substrate::Sim {
                 let first = plan.points[0].scenario.seed;
                 plan.points.retain(|point| point.scenario.seed == first);
             }
-            Ok((*chapter, plan))
+            Ok(Part { chapter, plan, scenario })
         };
-        let plans = chapters.iter().map(plan).collect::<Result<_, Failure>>()?;
-        Ok(Entrant { name: text.to_owned(), plans })
-    }
-
-    /// The folder of its runs, in that of the evaluation.
-    fn folder(&self) -> String {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        match self.name.chars().all(is_plain) {
-            true => self.name.clone(),
-            false => {
-                let plain: Vec<&str> =
-                    self.name.split(|c| !is_plain(c)).filter(|word| !word.is_empty()).collect();
-                format!("{}-{}", plain.join("-"), &fingerprint(self.name.as_bytes())[..6])
-            }
-        }
+        let parts = chapters.iter().map(part).collect::<Result<_, Failure>>()?;
+        Ok(Entrant { name, is_program, folder, parts })
     }
 
     /// Runs every chapter and judges it.
@@ -143,27 +155,71 @@ impl Entrant {
     ) -> Result<Column, Failure> {
         let mut column =
             Column { name: self.name.clone(), verdicts: Vec::new(), folders: Vec::new() };
-        for (number, (chapter, plan)) in (1..).zip(&self.plans) {
-            let folder = format!("{}/{}", self.folder(), chapter.scenario);
-            let verdicts = match chapter_of(chapter, plan, options, &root.join(&folder)) {
+        // A program may fail under some conditions. One that never ran is at fault itself.
+        let mut failed = None;
+        for (number, part) in (1..).zip(&self.parts) {
+            let Part { chapter, plan, .. } = part;
+            let folder = format!("{}/{}", self.folder, chapter.scenario);
+            let runs = match self.is_program && !chapter.sees_programs() {
+                true => Ok((Vec::new(), Effort::default())),
+                false => part.run(self.is_program, options, &root.join(&folder)),
+            };
+            let runs = match runs {
                 Ok((runs, spent)) => {
                     effort.add(spent);
-                    column.folders.push((chapter.title, folder));
-                    l4s_evaluate::judge(chapter, Ok(Runs(&runs)))
+                    if !runs.is_empty() {
+                        column.folders.push((chapter.title, folder));
+                    }
+                    Ok(runs)
                 }
                 // The substrate cannot make these runs, but perhaps others.
-                Err(Failure::Input { message, .. }) if options.on != Substrate::Sim => {
-                    l4s_evaluate::judge(chapter, Err(&message))
+                Err(Failure::Input { message, .. }) if options.on != Substrate::Sim => Err(message),
+                Err(failure @ Failure::Run(_)) if self.is_program => {
+                    let message = failure.to_string();
+                    failed.get_or_insert(failure);
+                    Err(message)
                 }
                 Err(failure) => return Err(failure),
             };
-            let of = self.plans.len();
+            let runs = runs.as_deref().map(Runs).map_err(String::as_str);
+            let verdicts = match self.is_program {
+                true => chapter.judge_program(runs),
+                false => l4s_evaluate::judge(chapter, runs),
+            };
+            let of = self.parts.len();
             let (name, title, said) = (&self.name, chapter.title, outcome(&verdicts));
             say!("{name}: {number} of {of}: {title}: {} runs, {said}", plan.points.len());
             column.verdicts.extend(verdicts);
         }
-        Ok(column)
+        match failed {
+            Some(failure) if column.folders.is_empty() => Err(failure),
+            _ => Ok(column),
+        }
     }
+}
+
+/// The file of a program, for a substrate that runs programs.
+fn program(file: &str, options: &Evaluate) -> Result<OwnProgram, Failure> {
+    let program = OwnProgram::open(file)?;
+    if options.on == Substrate::Sim {
+        return Err(Failure::input_with(
+            format!(
+                "{file}: found --on sim, expected --on linux, --on qdisc or --on kernel: it runs no programs"
+            ),
+            "--on linux has virtual time, so that its runs repeat",
+        ));
+    }
+    Ok(program)
+}
+
+/// The folder of the runs of an entrant.
+fn folder(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    let plain: Vec<&str> = name.split(|c| !is_plain(c)).filter(|word| !word.is_empty()).collect();
+    format!("{}-{}", plain.join("-"), &fingerprint(name.as_bytes())[..6])
 }
 
 /// The outcome of a chapter, in words.
@@ -175,32 +231,53 @@ fn outcome(verdicts: &[Verdict]) -> String {
     }
 }
 
-/// Runs a chapter, unless this code did so before, and reads its results.
-fn chapter_of(
-    chapter: &Chapter,
-    plan: &Plan,
-    options: &Evaluate,
-    out: &Path,
-) -> Result<(Vec<Judged>, Effort), Failure> {
-    let done = Job {
-        plan,
-        called: chapter.scenario,
-        on: options.on,
-        jobs: options.jobs,
-        out: Some(out),
-        existing: match options.out.is_none() || options.replace {
-            true => Existing::Renew,
-            false => Existing::Resume,
-        },
-        trace: None,
-        json: false,
-        pictures: Pictures::Sheet(&[]),
-        smaller: None,
-        quiet: true,
-        session: None,
+impl Part {
+    /// Runs the chapter, unless this code did so before, and reads its results.
+    fn run(
+        &self,
+        of_program: bool,
+        options: &Evaluate,
+        out: &Path,
+    ) -> Result<(Vec<Judged>, Effort), Failure> {
+        let Part { chapter, plan, scenario } = self;
+        if of_program {
+            self.write()?;
+        }
+        let done = Job {
+            plan,
+            called: scenario,
+            on: options.on,
+            jobs: options.jobs,
+            out: Some(out),
+            existing: match options.out.is_none() || options.replace {
+                true => Existing::Renew,
+                false => Existing::Resume,
+            },
+            trace: None,
+            json: false,
+            pictures: Pictures::Sheet(&[]),
+            smaller: None,
+            quiet: true,
+            session: None,
+        }
+        .carry_out()?;
+        let mut runs = judged(plan, out)?;
+        if of_program {
+            let gathered = |run: Judged| run.with_instances_of(chapter.tested());
+            runs = runs.into_iter().map(gathered).collect();
+        }
+        Ok((runs, done.effort()))
     }
-    .carry_out()?;
-    Ok((judged(plan, out)?, done.effort()))
+
+    /// Writes the text of the plan into its file, for those who repeat a run.
+    fn write(&self) -> Result<(), Failure> {
+        let file = Path::new(&self.scenario);
+        let write = || {
+            std::fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
+            std::fs::write(file, &self.plan.text)
+        };
+        write().map_err(|error| Failure::Run(format!("{}: {error}", file.display())))
+    }
 }
 
 /// The results of a folder.
@@ -230,8 +307,8 @@ fn judged(plan: &Plan, folder: &Path) -> Result<Vec<Judged>, Failure> {
 
 /// Says how long it will take at most.
 fn announce(entrants: &[Entrant], options: &Evaluate) -> Result<(), Failure> {
-    let plans = entrants.iter().flat_map(|entrant| &entrant.plans);
-    let plans: Vec<Plan> = plans.map(|(_, plan)| plan.clone()).collect();
+    let parts = entrants.iter().flat_map(|entrant| &entrant.parts);
+    let plans: Vec<Plan> = parts.map(|part| part.plan.clone()).collect();
     match options.on {
         Substrate::Sim => {
             forecast::announce(&plans, &Engine::SIM, parallel::threads(options.jobs), None)

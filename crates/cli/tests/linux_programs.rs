@@ -7,9 +7,11 @@
 mod real;
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use l4s_measure::{FlowRow, Results};
+use l4s_scenario::Plan;
 use real::{done, folder, stderr};
 use tempfile::TempDir;
 
@@ -111,7 +113,7 @@ fn a_program_in_virtual_time_leaves_its_output_and_nothing_else() {
     assert_eq!(output(&folder, "a b/client.err"), "late\n");
     assert_eq!(output(&folder, "a b/z"), "z\n");
     assert!(!folder.path().join("here").exists());
-    assert!(!std::path::Path::new("/tmp").join(mark).exists());
+    assert!(!Path::new("/tmp").join(mark).exists());
 }
 
 #[test]
@@ -197,4 +199,86 @@ fn a_path_washes_the_dscp_of_a_program_and_leaves_its_ecn() {
         let path = &summaries[0].paths[0];
         assert_eq!((path.packets, path.mangled), (1, 1), "{on}");
     }
+}
+
+/// Fifty instances on a narrow link, and one on paths that lose packets. A ping in every half second is a 25th of a packet in
+/// a round trip of 20 ms, whatever is lost. The written command makes the run again.
+#[test]
+fn a_program_is_evaluated_as_a_congestion_control_is() {
+    if Command::new("ping").arg("-V").output().is_err() {
+        return println!("skipped: there is no ping on this machine");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = "[[program]]\nname = \"ping\"\nclient = \"ping -q -i 0.5 server\"\n";
+    fs::write(folder.path().join("ping.toml"), program).unwrap();
+    let chapters = ["--only", "overload", "--only", "app"];
+    let ran = evaluate(&folder, "ping.toml", &chapters);
+    if ran.status.code() == Some(3) {
+        return println!("skipped: {}", stderr(&ran));
+    }
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let json: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let evaluated = &json["evaluated"][0];
+    let verdicts = evaluated["verdicts"].as_array().unwrap();
+    let verdict = |id: &str| verdicts.iter().find(|verdict| verdict["id"] == id).unwrap();
+    let (collapse, backoff) = (verdict("collapse"), verdict("full-backoff"));
+    assert_eq!((&evaluated["name"], &json["on"]), (&"ping".into(), &"linux".into()));
+    assert_eq!(
+        (collapse["outcome"].as_str(), &collapse["worst"]["value"]),
+        (Some("pass"), &0.0.into())
+    );
+    let packets = backoff["worst"]["value"].as_f64().unwrap();
+    assert!((packets - 0.04).abs() < 0.004, "{backoff}");
+    let app = verdict("app-delay");
+    assert_eq!(app["outcome"], "not-measured");
+    assert!(app["why"].as_str().unwrap().contains("a program sends its own data"), "{app}");
+    let command = backoff["worst"]["command"].as_str().unwrap();
+    let file = "out/ping/evaluate-overload.toml";
+    assert!(
+        command.starts_with(&format!("l4s run {file} --on linux --set 'overload=loss")),
+        "{command}"
+    );
+    let plan = Plan::open(folder.path().join(file).to_str().unwrap(), &[]).unwrap();
+    assert_eq!(plan.points[0].scenario.programs.len(), 50);
+}
+
+#[test]
+fn a_program_that_cannot_start_is_not_evaluated() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = "[[program]]\nname = \"x\"\nserver = \"echo why; exit 3\"\nclient = \"true\"\nready = \"udp:1\"\n";
+    fs::write(folder.path().join("x.toml"), program).unwrap();
+    let ran = evaluate(&folder, "x.toml", &["--only", "alone"]);
+    let words = stderr(&ran);
+    if ran.status.code() == Some(3) {
+        return println!("skipped: {words}");
+    }
+    assert_eq!(ran.status.code(), Some(1), "{words}");
+    assert!(words.contains("the server of program `x` ended with exit code 3"), "{words}");
+    assert!(words.contains("x/server.out:\nwhy"), "{words}");
+    // The simulator has no programs, and a file has no others than one.
+    let on_sim = l4s(folder.path(), &["evaluate", "x.toml"]).output().unwrap();
+    assert_eq!(on_sim.status.code(), Some(2));
+    assert!(stderr(&on_sim).contains("found --on sim, expected --on linux"), "{}", stderr(&on_sim));
+    fs::write(
+        folder.path().join("x.toml"),
+        "[[program]]\nname = \"x\"\ngroup = \"A\"\ncleint = \"x\"\n",
+    )
+    .unwrap();
+    let wrong = evaluate(&folder, "x.toml", &[]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let words = stderr(&wrong);
+    assert!(words.contains("x.toml:3:1: `program.group`: the evaluation sets it"), "{words}");
+    assert!(words.contains("did you mean `client`?"), "{words}");
+}
+
+fn evaluate(folder: &TempDir, program: &str, more: &[&str]) -> Output {
+    let words = ["evaluate", program, "--on", "linux", "--quick", "--json", "--out", "out"];
+    let mut command = l4s(folder.path(), &words);
+    command.args(more).output().expect("l4s starts")
+}
+
+fn l4s(folder: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
+    command.current_dir(folder).args(words);
+    command
 }

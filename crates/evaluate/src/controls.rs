@@ -38,9 +38,13 @@ const TESTED: &str = "tested";
 /// Percent of a whole.
 const PERCENT: f64 = 100.0;
 
-/// Goodput of the run with the tested control over that of the run with Cubic.
+/// Goodput of the run with the tested control over that of the run with Cubic; of a program the rates that left the
+/// bottleneck.
 fn goodput(run: Run<'_>) -> Option<f64> {
     let run = run.only("sender", &["tested"])?;
-    let cubic = run.with("sender", "cubic")?.group("cubic")?.goodput_bps?;
-    Some(run.group(TESTED)?.goodput_bps? / cubic)
+    let cubic = run.with("sender", "cubic")?;
+    if run.is_of_program(TESTED) {
+        return Some(run.rate(TESTED)? / cubic.rate("cubic")?);
+    }
+    Some(run.group(TESTED)?.goodput_bps? / cubic.group("cubic")?.goodput_bps?)
 }

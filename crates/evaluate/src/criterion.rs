@@ -102,7 +102,7 @@ impl fmt::Display for Accepted {
 }
 
 /// Runs of a condition, with seeds from 1: a share of two flows, for one, differs from seed to seed.
-const SEEDS: u64 = 3;
+pub(crate) const SEEDS: u64 = 3;
 
 impl Suite {
     /// The names of its chapters.
@@ -126,8 +126,7 @@ impl Chapter {
     /// # Errors
     /// The entrant is refused.
     pub fn plan(&self, entrant: Option<&str>, quick: bool) -> Result<Plan, Refused> {
-        let quick = if quick { self.quick } else { &[] };
-        let mut set: Vec<String> = quick.iter().map(|set| (*set).to_owned()).collect();
+        let mut set = self.set(quick);
         match (entrant.map(value), self.subject) {
             (Some(cc), Subject::Control(groups)) => {
                 set.extend(groups.iter().map(|group| format!("group.{group}.cc={cc}")));
@@ -137,6 +136,12 @@ impl Chapter {
         }
         let plan = Plan::open(self.scenario, &set)?;
         Ok(plan.repeated(SEEDS).expect("a chapter has some hundred runs"))
+    }
+
+    /// The settings of its runs, apart from the entrant.
+    pub(crate) fn set(&self, quick: bool) -> Vec<String> {
+        let quick = if quick { self.quick } else { &[] };
+        quick.iter().map(|set| (*set).to_owned()).collect()
     }
 }
 

@@ -12,6 +12,7 @@ mod controls;
 mod criterion;
 mod disciplines;
 mod page;
+mod program;
 mod run;
 mod verdict;
 

@@ -3,6 +3,7 @@
 use l4s_measure::{FlowRow, GroupSummary, QueueSummary, RunRecord, Scope, SeriesRow, Summary};
 use l4s_model::{Buffer, Scenario};
 use l4s_scenario::Point;
+use l4s_units::Ecn;
 
 /// A run with its results.
 #[derive(Clone, Debug)]
@@ -99,6 +100,22 @@ impl<'a> Run<'a> {
     /// The numbers of a queue.
     pub fn queue(self, name: &str) -> Option<&'a QueueSummary> {
         self.judged.summary.queues.iter().find(|queue| queue.name == name)
+    }
+
+    /// Whether programs stand for the flows of a group.
+    pub fn is_of_program(self, name: &str) -> bool {
+        let scenario = self.scenario();
+        scenario.programs.iter().any(|program| scenario.groups[program.group].name == name)
+    }
+
+    /// Whether the data of a group has ECT(1): by its settings, or of a program by its packets.
+    pub fn sends_ect1(self, name: &str) -> bool {
+        if self.is_of_program(name) {
+            let mut flows = self.judged.flows.iter().filter(|flow| flow.group == name);
+            return flows.any(|flow| flow.ect1.is_some_and(|packets| packets > 0));
+        }
+        let mut groups = self.scenario().groups.iter();
+        groups.any(|group| group.name == name && group.codepoint() == Some(Ecn::Ect1))
     }
 
     /// The rate of a group in bit/s; `None` where it sends nothing by its settings.

@@ -69,7 +69,7 @@ pub fn judge(chapter: &Chapter, runs: Result<Runs<'_>, &str>) -> Vec<Verdict> {
 }
 
 impl Criterion {
-    fn judge(&'static self, chapter: &Chapter, runs: Result<Runs<'_>, &str>) -> Verdict {
+    pub(crate) fn judge(&'static self, chapter: &Chapter, runs: Result<Runs<'_>, &str>) -> Verdict {
         let conditions = runs.map_or_else(|_| Vec::new(), |runs| self.conditions(runs));
         let failed = conditions.iter().filter(|(_, value)| !self.accepted.holds(*value)).count();
         let worst = conditions.iter().copied();

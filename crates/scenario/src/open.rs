@@ -1,7 +1,7 @@
 //! From the user's argument to a plan: a bundled name, a file, or the text itself.
 
 use std::fs;
-use std::io::Read;
+use std::io::{Error, Read};
 
 use l4s_units::printable;
 
@@ -48,7 +48,7 @@ pub fn source(scenario: &str) -> Result<(String, String), Refused> {
         // A scenario of a program is in no file, but can be run again: the text itself is
         // the word on the command line. No path has a line feed.
         None if scenario.contains('\n') => Ok(("scenario".to_owned(), scenario.to_owned())),
-        None => Ok((scenario.to_owned(), read(scenario)?)),
+        None => Ok((scenario.to_owned(), read(scenario, no_scenario)?)),
     }
 }
 
@@ -59,22 +59,13 @@ pub fn files(scenario: &str) -> Files {
     Files::of(if is_file { scenario } else { "" })
 }
 
-fn read(path: &str) -> Result<String, Refused> {
+/// The text of a file that is neither too long nor something else; `refused` says that there is none to read.
+pub(crate) fn read(path: &str, refused: fn(&str, Error) -> Refused) -> Result<String, Refused> {
     let shown = printable(path);
-    let refused = |error: std::io::Error| {
-        let names = bundled::ALL.iter().map(|bundled| bundled.name);
-        let help = match nearest(path, names.clone()) {
-            Some(near) if error.kind() == std::io::ErrorKind::NotFound => {
-                format!("did you mean the bundled scenario `{near}`?")
-            }
-            _ => format!("bundled scenarios are {}", names.collect::<Vec<_>>().join(", ")),
-        };
-        let message = format!("{shown}: cannot read this scenario: {error}");
-        Refused::Unreadable { message, help: Some(help) }
-    };
-    let file = fs::File::open(path).map_err(refused)?;
+    let file = fs::File::open(path).map_err(|error| refused(path, error))?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
+    let length = file.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    length.map_err(|error| refused(path, error))?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(without_help(format!("{shown}: more than 16 MiB, which no scenario needs")));
     }
@@ -86,6 +77,18 @@ fn read(path: &str) -> Result<String, Refused> {
         let column = String::from_utf8_lossy(&good[start..]).chars().count() + 1;
         without_help(format!("{shown}:{line}:{column}: not a text: expected UTF-8"))
     })
+}
+
+fn no_scenario(path: &str, error: Error) -> Refused {
+    let names = bundled::ALL.iter().map(|bundled| bundled.name);
+    let help = match nearest(path, names.clone()) {
+        Some(near) if error.kind() == std::io::ErrorKind::NotFound => {
+            format!("did you mean the bundled scenario `{near}`?")
+        }
+        _ => format!("bundled scenarios are {}", names.collect::<Vec<_>>().join(", ")),
+    };
+    let message = format!("{}: cannot read this scenario: {error}", printable(path));
+    Refused::Unreadable { message, help: Some(help) }
 }
 
 fn without_help(message: String) -> Refused {

@@ -475,6 +475,7 @@ impl Asked<'_> {
                 setting.apply(&mut root, gathered);
             }
             schema::add_other_halves(&mut root);
+            schema::add_instances(&mut root, gathered);
             if let Some(described) =
                 schema::scenario(&root, self.default_name, &self.readers, gathered)
             {

@@ -529,6 +529,16 @@ refuses_more! {
     two_programs_of_one_name: "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"true\"\n\
                                [[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"true\"",
         "s.toml:14:8: two programs are called `P`; give each its own name";
+    two_programs_in_the_place_of_a_flow:
+        "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"x\"\ninstead_of_flows = true\n\
+         [[program]]\nname = \"Q\"\ngroup = \"A\"\nclient = \"x\"\ninstead_of_flows = true",
+        "s.toml:14:1: `program.instead_of_flows`: another program has the place of the flows of `A`";
+    a_start_beside_those_of_flows:
+        "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"x\"\ninstead_of_flows = true\nstart = \"1s\"",
+        "s.toml:14:9: `program.start`: the starts are those of the group's flows; leave out one of them";
+    a_place_of_flows_that_is_none:
+        "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"x\"\ninstead_of_flows = 3",
+        "s.toml:13:20: `program.instead_of_flows`: found 3, expected true or false";
     readiness_of_nothing: "[[program]]\nname = \"P\"\ngroup = \"A\"\nclient = \"true\"\nready = \"1s\"",
         "s.toml:13:9: `program.ready`: there is no `server` that could be ready";
     readiness_by_a_misspelt_word: "[[program]]\nname = \"P\"\ngroup = \"A\"\nserver = \"x\"\nready = \"tpc:80\"",

@@ -41,6 +41,42 @@ fn set_of(plan: &Plan) -> Vec<String> {
     plan.points.iter().map(|point| pairs(&point.set)).collect()
 }
 
+/// Each flow is an instance on hosts of its own: a group that has the settings, paths and changes of the first.
+#[test]
+fn programs_take_the_place_of_flows() {
+    let more = "[[program]]\nname = \"P\"\ngroup = \"A\"\ninstead_of_flows = true\nclient = \"x\"\n\
+                [[at]]\ntime = \"5s\"\ngroup.A.rtt = \"50ms\"\n\
+                [[path]]\nname = \"far\"\nloss = 0.1\ngroups = [\"A\", \"U\"]\n\
+                [sweep]\n\"group.A.flows\" = [0, 1, 3]\n";
+    let plan = plan(more, &["group.A.start={ every = \"1s\" }", "group.A.rtt=7ms"]);
+    let groups = [&["A", "B"][..], &["A", "B"], &["A", "B", "A 2", "A 3"]];
+    let programs = [&[][..], &[("P", 0, 0)], &[("P", 0, 0), ("P 2", 2, 1), ("P 3", 3, 2)]];
+    for ((point, groups), programs) in plan.points.iter().zip(groups).zip(programs) {
+        let scenario = &point.scenario;
+        let names: Vec<&str> = scenario.groups.iter().map(|group| &*group.name).collect();
+        assert_eq!(names, groups);
+        let found = scenario.programs.iter().map(|program| {
+            let start = program.start.since(Time::ZERO).as_secs_f64() as u64;
+            (&*program.name, program.group, start)
+        });
+        assert_eq!(found.collect::<Vec<_>>(), programs);
+        for group in scenario.groups.iter().filter(|group| group.name.starts_with('A')) {
+            assert_eq!((group.starts.len(), group.rtt), (0, Duration::from_millis(7)));
+        }
+        let of_programs: Vec<usize> = programs.iter().map(|(_, group, _)| *group).collect();
+        let changed: Vec<usize> = scenario.changes[0].rtts.iter().map(|(at, _)| *at).collect();
+        if let [_, _, ..] = programs {
+            assert_eq!(changed, of_programs);
+            // `U` is behind all groups.
+            assert_eq!(scenario.paths[0].sources, [0, 2, 3, 4]);
+        }
+        // The record of the run has each of them.
+        let again = Plan::parse("again", &show(point, None), &[]).unwrap();
+        assert_eq!(again.points[0].scenario, *scenario);
+    }
+    assert_eq!(plan.points.len(), 3);
+}
+
 /// Groups and UDP sources in both directions are two of each, and one setting is for both.
 #[test]
 fn both_directions_are_two_sources() {

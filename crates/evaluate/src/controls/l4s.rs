@@ -1,7 +1,5 @@
 //! The requirements on senders of ECT(1) (RFC 9331 §4).
 
-use l4s_cc::WantedEcn;
-
 use super::{PERCENT, TESTED};
 use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
@@ -124,11 +122,9 @@ const REORDERING: Criterion = Criterion {
     },
 };
 
-/// The run, if it is one of these cases and the tested control asks for ECT(1).
+/// The run, if it is one of these cases and the tested flows send ECT(1).
 fn case<'a>(run: Run<'a>, cases: &[&str]) -> Option<Run<'a>> {
-    let tested = run.scenario().groups.iter().find(|group| group.name == TESTED)?;
-    (tested.cc.wants() == WantedEcn::L4s).then_some(())?;
-    run.only("case", cases)
+    run.only("case", cases).filter(|run| run.sends_ect1(TESTED))
 }
 
 /// Packets in the L queue in percent of all.
@@ -140,7 +136,15 @@ fn l_packets(run: Run<'_>) -> Option<f64> {
 /// Marks of the flow in one of its round trips.
 fn marks_per_rtt(run: Run<'_>) -> Option<f64> {
     let group = run.group(TESTED)?;
-    Some(group.mark? * group.window_pkts?)
+    Some(group.mark? * group.window_pkts.or_else(|| packets_per_rtt(run))?)
+}
+
+/// Packets of the flow in a base round trip and its queueing delay: of a program nothing more is known.
+fn packets_per_rtt(run: Run<'_>) -> Option<f64> {
+    let scenario = run.scenario();
+    let time = scenario.duration.as_millis_f64() - scenario.warmup.as_millis_f64();
+    let rtt = run.rtt(TESTED)? + run.delay(TESTED)?;
+    Some(run.group(TESTED)?.packets as f64 / time * rtt)
 }
 
 /// The higher of the two rates over the lower one.

@@ -122,7 +122,7 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         name: "start",
         doc: "when the flows start: a time, a list with one per flow, or { every = \"1s\" }",
         required: false,
-        read: |group, node| start(node).map(|start| group.start = start),
+        read: |group, node| Start::read(node).map(|start| group.start = start),
         write: |group| Some(start_item(&group.start)),
     },
     Field {
@@ -166,27 +166,38 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
     },
 ];
 
-fn start(node: &Node) -> Result<Start, Refusal> {
-    let refusal = || {
-        Refusal::expected(format!(
-            "a time such as \"0s\", a list of times, or {{ every = \"1s\" }}, up to {LONGEST}"
-        ))
-    };
-    match &node.item {
-        Item::Text(_) => instant(node).map(Start::At),
-        Item::List(items) => items
-            .iter()
-            .map(instant)
-            .collect::<Result<_, _>>()
-            .map(Start::List)
-            .map_err(|_| refusal()),
-        Item::Table(table) => match table.entries.as_slice() {
-            [entry] if entry.key == "every" => duration(&entry.value, Duration::ZERO, LONGEST)
-                .map(Start::Every)
+impl Start {
+    pub fn read(node: &Node) -> Result<Start, Refusal> {
+        let refusal = || {
+            Refusal::expected(format!(
+                "a time such as \"0s\", a list of times, or {{ every = \"1s\" }}, up to {LONGEST}"
+            ))
+        };
+        match &node.item {
+            Item::Text(_) => instant(node).map(Start::At),
+            Item::List(items) => items
+                .iter()
+                .map(instant)
+                .collect::<Result<_, _>>()
+                .map(Start::List)
                 .map_err(|_| refusal()),
+            Item::Table(table) => match table.entries.as_slice() {
+                [entry] if entry.key == "every" => duration(&entry.value, Duration::ZERO, LONGEST)
+                    .map(Start::Every)
+                    .map_err(|_| refusal()),
+                _ => Err(refusal()),
+            },
             _ => Err(refusal()),
-        },
-        _ => Err(refusal()),
+        }
+    }
+
+    /// The start of each flow, where the group has this number of them; a list has its own number.
+    pub fn of(self, flows: u64) -> Vec<Time> {
+        match self {
+            Start::At(time) => vec![time; flows as usize],
+            Start::Every(span) => (0..flows).map(|i| Time::ZERO + span * i).collect(),
+            Start::List(times) => times,
+        }
     }
 }
 
@@ -300,21 +311,15 @@ pub(super) fn counted_out(
 ) -> Option<Group> {
     let before = gathered.count();
     let place = |key: &str| table.get(key).map(|node| node.place.clone()).unwrap_or_default();
-    let starts: Vec<Time> = match draft.start {
-        Start::At(time) => vec![time; draft.flows as usize],
-        Start::Every(span) => (0..draft.flows).map(|i| Time::ZERO + span * i).collect(),
-        Start::List(times) => {
-            if times.len() as u64 != draft.flows {
-                let message = format!(
-                    "`group.start`: found {} times, expected one for each of {} flows",
-                    times.len(),
-                    draft.flows
-                );
-                gathered.add(&place("start"), message, None);
-            }
-            times
-        }
-    };
+    let starts = draft.start.of(draft.flows);
+    if starts.len() as u64 != draft.flows {
+        let message = format!(
+            "`group.start`: found {} times, expected one for each of {} flows",
+            starts.len(),
+            draft.flows
+        );
+        gathered.add(&place("start"), message, None);
+    }
     if let Some(late) = starts.iter().find(|start| start.since(Time::ZERO) >= end) {
         let message = format!("`group.start`: {late} is not before the end of the run at {end}");
         gathered.add(&place("start"), message, None);

@@ -5,7 +5,9 @@ use l4s_units::{Duration, Time};
 
 use super::{Names, few_tables, source_name};
 use crate::fault::{Gathered, nearest};
-use crate::field::{Field, Refusal, count, duration, instant, line, read_table, word, written};
+use crate::field::{
+    Field, Refusal, count, duration, flag, instant, line, read_table, word, written,
+};
 use crate::tree::{Entry, Item, Node, Table, list, text};
 
 /// A server may take this long to be ready.
@@ -19,11 +21,34 @@ const SIGNALS: [(&str, Signal); 5] = [
     ("kill", Signal::Kill),
 ];
 
+/// The key that puts a program in the place of its group's flows ([`super::add_instances`]).
+pub(crate) const INSTEAD: &str = "instead_of_flows";
+
 /// A program whose group is a name still.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramDraft {
     pub group: String,
     pub program: Program,
+}
+
+impl ProgramDraft {
+    /// A program of which nothing is said yet.
+    pub fn unset() -> ProgramDraft {
+        ProgramDraft {
+            group: String::new(),
+            program: Program {
+                name: String::new(),
+                group: 0,
+                server: None,
+                client: None,
+                ready: Ready::After(Duration::ZERO),
+                start: Time::ZERO,
+                stop: None,
+                env: Vec::new(),
+                expect: 0,
+            },
+        }
+    }
 }
 
 pub(crate) const PROGRAM: &[Field<ProgramDraft>] = &[
@@ -40,6 +65,13 @@ pub(crate) const PROGRAM: &[Field<ProgramDraft>] = &[
         required: true,
         read: |draft, node| line(node, 64).map(|group| draft.group = group),
         write: |draft| Some(text(&draft.group)),
+    },
+    Field {
+        name: INSTEAD,
+        doc: "whether an instance of it, on hosts of its own, takes the place of each flow of the group",
+        required: false,
+        read: |_, node| flag(node).map(drop),
+        write: |_| Some(false.into()),
     },
     Field {
         name: "server",
@@ -202,20 +234,7 @@ pub(super) fn programs(
     let mut all: Vec<Program> = Vec::new();
     for (node, table) in few_tables(root, "program", gathered) {
         let before = gathered.count();
-        let mut draft = ProgramDraft {
-            group: String::new(),
-            program: Program {
-                name: String::new(),
-                group: 0,
-                server: None,
-                client: None,
-                ready: Ready::After(Duration::ZERO),
-                start: Time::ZERO,
-                stop: None,
-                env: Vec::new(),
-                expect: 0,
-            },
-        };
+        let mut draft = ProgramDraft::unset();
         read_table(table, &node.place, "program", PROGRAM, &[], &mut draft, gathered);
         let place = |key: &str| table.get(key).map_or(&node.place, |node| &node.place).clone();
         let ProgramDraft { group: name, mut program } = draft;
