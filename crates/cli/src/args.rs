@@ -488,7 +488,8 @@ pub struct Paper {
 #[derive(Debug, clap::Args)]
 pub struct Evaluate {
     /// Congestion controls (of evaluate-aqm: queue disciplines): a kind, for example prague, a profile of it
-    /// as in prague:best, or a table as in '{ kind = "cubic", abe = true }'. Instead of a control: FILE.toml with the
+    /// as in prague:best, or a table as in '{ kind = "cubic", abe = true }'. Behind a control +classic or +l4s
+    /// is the ECN of its flows, as in cubic+classic. Instead of a control: FILE.toml with the
     /// `[[program]]` of a program
     #[arg(required_unless_present = "list", value_name = "KIND")]
     pub subjects: Vec<String>,

@@ -113,7 +113,8 @@ struct Part {
 }
 
 impl Entrant {
-    /// Reads `KIND`, `KIND:PROFILE`, a table such as `{ kind = "cubic", abe = true }`, or the file of a program.
+    /// Reads `KIND`, `KIND:PROFILE`, a table such as `{ kind = "cubic", abe = true }`, one of them with `+ECN`, or
+    /// the file of a program.
     fn read(
         text: &str,
         chapters: &[&'static Chapter],

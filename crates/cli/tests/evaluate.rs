@@ -35,6 +35,9 @@ fn an_unknown_control_is_refused_before_anything_runs() {
         ("cubik", "did you mean \"cubic\"?"),
         ("prague:bets", "did you mean \"best\"?"),
         ("{ kind = \"cubic\", abee = true }", "did you mean `abe`?"),
+        ("cubik+classic", "did you mean \"cubic\"?"),
+        ("cubic+clasic", "did you mean \"classic\"?"),
+        ("prague:best+off", "prague cannot do without ECN"),
     ] {
         let output = l4s(folder.path(), &["evaluate", "reno", control]);
         assert_eq!(output.status.code(), Some(2), "{control}");

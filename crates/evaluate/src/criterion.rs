@@ -120,18 +120,23 @@ impl Chapter {
     }
 
     /// The runs of the chapter. `entrant` is `KIND`, `KIND:PROFILE` or a table such as
-    /// `{ kind = "cubic", abe = true }`. Without it the scenario keeps its own, in whose place another is
+    /// `{ kind = "cubic", abe = true }`; of a control `+classic` or another `ecn` of a group may follow. Without it the scenario keeps its own, in whose place another is
     /// put later.
     ///
     /// # Errors
     /// The entrant is refused.
     pub fn plan(&self, entrant: Option<&str>, quick: bool) -> Result<Plan, Refused> {
         let mut set = self.set(quick);
-        match (entrant.map(value), self.subject) {
-            (Some(cc), Subject::Control(groups)) => {
-                set.extend(groups.iter().map(|group| format!("group.{group}.cc={cc}")));
+        match (entrant, self.subject) {
+            (Some(control), Subject::Control(groups)) => {
+                let (cc, ecn) = with_ecn(control);
+                let cc = value(cc);
+                for group in groups {
+                    set.push(format!("group.{group}.cc={cc}"));
+                    set.extend(ecn.map(|ecn| format!("group.{group}.ecn={ecn}")));
+                }
             }
-            (Some(aqm), Subject::Discipline) => set.push(format!("aqm={aqm}")),
+            (Some(aqm), Subject::Discipline) => set.push(format!("aqm={}", value(aqm))),
             (None, _) => {}
         }
         let plan = Plan::open(self.scenario, &set)?;
@@ -142,6 +147,15 @@ impl Chapter {
     pub(crate) fn set(&self, quick: bool) -> Vec<String> {
         let quick = if quick { self.quick } else { &[] };
         quick.iter().map(|set| (*set).to_owned()).collect()
+    }
+}
+
+/// The control and the ECN of its flows, where `+ECN` is behind it.
+fn with_ecn(control: &str) -> (&str, Option<&str>) {
+    match control.rsplit_once('+') {
+        // A sign within a table is one of a number.
+        Some((cc, ecn)) if !ecn.contains('}') => (cc, Some(ecn)),
+        _ => (control, None),
     }
 }
 

@@ -44,8 +44,11 @@ impl Verdict {
     /// The condition with the worst value: its settings without those that put the control in.
     pub fn condition(&self) -> String {
         let Some(worst) = &self.worst else { return String::new() };
-        let is_everywhere =
-            |key: &str| key.ends_with(".cc") || ["aqm", "duration", "warmup"].contains(&key);
+        let is_everywhere = |key: &str| {
+            key.ends_with(".cc")
+                || key.ends_with(".ecn")
+                || ["aqm", "duration", "warmup"].contains(&key)
+        };
         let shown =
             worst.set.iter().filter(|(key, value)| !is_everywhere(key) && *value != "tested");
         let shown = shown.map(|(_, value)| value.as_str().map_or(value.to_string(), str::to_owned));

@@ -11,7 +11,7 @@ use l4s_evaluate::{
 };
 use l4s_measure::{EngineSummary, Origin, Recorder};
 use l4s_model::Scenario;
-use l4s_units::Duration;
+use l4s_units::{Duration, Ecn};
 
 /// Reno, with a fault.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -156,6 +156,24 @@ fn who_ignores_loss_is_called_so() {
 #[test]
 fn who_ignores_marks_is_called_so() {
     is_called(&control(Fault::IgnoresMarks), &["aqm-delay", "coexists"]);
+}
+
+/// With ECN Cubic has marks in the place of drops, and with ECT(1) it is asked for more than it does.
+#[test]
+fn a_control_has_the_ecn_that_is_behind_it() {
+    let of = |control, criteria| verdicts(&CONTROLS, Some(control), |_, _| (), criteria);
+    let [plain, classic] = ["cubic", "cubic+classic"].map(|control| of(control, &["ect1"]));
+    let outcomes = [plain[0].outcome, classic[0].outcome];
+    assert_eq!(outcomes, [Outcome::NotApplicable; 2]);
+    let l4s = of("{ kind = \"cubic\", abe = true }+l4s", &["ect1", "scalable"]);
+    assert_eq!([l4s[0].outcome, l4s[1].outcome], [Outcome::Pass, Outcome::Fail]);
+    // Cubic without it sends Not-ECT.
+    let chapter = CONTROLS.chapters.first().unwrap();
+    let codepoint = |control| {
+        let plan = chapter.plan(Some(control), true).unwrap();
+        plan.points[0].scenario.groups[0].codepoint()
+    };
+    assert_eq!([codepoint("cubic"), codepoint("cubic+classic")], [None, Some(Ecn::Ect0)]);
 }
 
 #[test]
