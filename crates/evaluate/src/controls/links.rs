@@ -11,7 +11,18 @@ pub(super) const CHAPTER: Chapter = Chapter {
     criteria: &[USE, DELAY, SATELLITE],
 };
 
-const TERRESTRIAL: &[&str] = &["LTE", "5G", "WiFi", "Starlink", "cable"];
+/// Traces of links, and radios whose rate follows from other stations and retransmissions.
+const TERRESTRIAL: &[&str] = &[
+    "LTE",
+    "5G",
+    "WiFi",
+    "Starlink",
+    "cable",
+    "WiFi, one other station",
+    "WiFi, four others",
+    "cell, 10 % of blocks fail",
+    "cell, 30 % fail",
+];
 
 const USE: Criterion = Criterion {
     id: "varying-rate",
