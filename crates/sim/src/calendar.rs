@@ -13,54 +13,68 @@ const MATCH: usize = 8;
 /// The next event of each source; ties go to the lower source.
 #[derive(Debug)]
 pub(crate) struct Calendar {
-    /// From the sources on the winners of each round but the last; each has whole matches.
-    rounds: Vec<Vec<(Time, u32)>>,
+    /// The time of each source, in whole matches.
+    sources: Vec<[Time; MATCH]>,
+    /// The earliest time of each match of the round before, up to a round of one match; none where the sources
+    /// are one match.
+    rounds: Vec<Vec<[Time; MATCH]>>,
 }
 
 impl Calendar {
     /// `sources` sources, none of which has an event.
     pub fn new(sources: usize) -> Self {
-        let whole = |players: usize| players.div_ceil(MATCH).max(1) * MATCH;
-        let mut rounds = vec![(0..whole(sources)).map(|n| (Time::NEVER, n as u32)).collect()];
-        while let Some(players) = rounds.last().map(Vec::len).filter(|players| *players > MATCH) {
-            let winner = |n| (Time::NEVER, (n * MATCH.pow(rounds.len() as u32)) as u32);
-            rounds.push((0..whole(players / MATCH)).map(winner).collect());
+        let never = |players: usize| vec![[Time::NEVER; MATCH]; players.div_ceil(MATCH).max(1)];
+        let sources = never(sources);
+        let (mut rounds, mut players) = (Vec::new(), sources.len());
+        while players > 1 {
+            rounds.push(never(players));
+            players = players.div_ceil(MATCH);
         }
-        Calendar { rounds }
+        Calendar { sources, rounds }
     }
 
     /// Source `source` has its next event at `time`.
     #[inline]
     pub fn set(&mut self, source: usize, time: Time) {
-        self.rounds[0][source].0 = time;
-        let mut player = source;
-        for round in 1..self.rounds.len() {
-            player /= MATCH;
-            self.rounds[round][player] = winner(&self.rounds[round - 1][player * MATCH..]);
+        self.sources[source / MATCH][source % MATCH] = time;
+        if !self.rounds.is_empty() {
+            self.play(source / MATCH);
+        }
+    }
+
+    /// Plays a match of the sources again, and those that its winner comes to.
+    fn play(&mut self, mut number: usize) {
+        let mut before = &self.sources;
+        for round in &mut self.rounds {
+            round[number / MATCH][number % MATCH] = winner(&before[number]).0;
+            (before, number) = (round, number / MATCH);
         }
     }
 
     /// When source `source` has its next event.
     #[inline]
     pub fn get(&self, source: usize) -> Time {
-        self.rounds[0][source].0
+        self.sources[source / MATCH][source % MATCH]
     }
 
     /// The earliest event: its time and source.
     #[inline]
     pub fn next(&self) -> (Time, usize) {
-        let (time, source) = winner(&self.rounds[self.rounds.len() - 1]);
-        (time, source as usize)
+        // From the final match back to that of the source.
+        let back = self.rounds.iter().rev();
+        let number = back.fold(0, |number, round| number * MATCH + winner(&round[number]).1);
+        let (time, place) = winner(&self.sources[number]);
+        (time, number * MATCH + place)
     }
 }
 
-/// The winner of the first match.
+/// The earliest time of a match, and its place there.
 #[inline]
-fn winner(players: &[(Time, u32)]) -> (Time, u32) {
-    let mut best = players[0];
-    for player in &players[1..MATCH] {
-        if player.0 < best.0 {
-            best = *player;
+fn winner(players: &[Time; MATCH]) -> (Time, usize) {
+    let mut best = (Time::NEVER, 0);
+    for (place, time) in players.iter().enumerate() {
+        if *time < best.0 {
+            best = (*time, place);
         }
     }
     best
