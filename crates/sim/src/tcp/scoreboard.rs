@@ -216,8 +216,9 @@ impl Scoreboard {
         for (from, to) in sacks {
             self.acknowledge_selectively(from, to, at, &mut delivered);
         }
-        if cumulative > self.una_byte {
-            self.acknowledge_cumulatively(cumulative, at, &mut delivered);
+        let advances = cumulative > self.una_byte;
+        if advances && !self.acknowledge_run(cumulative, at, &mut delivered) {
+            self.acknowledge_each(cumulative, at, &mut delivered);
         }
         delivered.reordered = delivered.original.is_some_and(|seq| seq < sacked_end);
         delivered
@@ -259,12 +260,38 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
-    fn acknowledge_cumulatively(
-        &mut self,
-        cumulative: u64,
-        at: Arrival,
-        delivered: &mut Delivered,
-    ) {
+    /// Takes the segments up to `cumulative` at once, where none of them has a flag, as is usual. They were sent once
+    /// and in order, so that the RTTs are those of the first and the last one. Samples of the delivery rate need
+    /// each segment.
+    #[inline]
+    fn acknowledge_run(&mut self, cumulative: u64, at: Arrival, delivered: &mut Delivered) -> bool {
+        let (first, oldest) = (self.una, self.head_sent_at().unwrap_or(at.now));
+        let (mut segments, mut end, mut newest) = (0, self.una_byte, oldest);
+        while end < cumulative {
+            let next = self.flight.get(segments).filter(|sent| sent.flags == 0);
+            let Some(sent) = next else { return false };
+            (segments, end, newest) = (segments + 1, end + u64::from(sent.payload), sent.at);
+        }
+        if end > cumulative || self.sampler.is_some() {
+            return false;
+        }
+        for _ in 0..segments {
+            self.flight.pop_front();
+        }
+        (self.una, self.una_byte) = (first + segments as u64, end);
+        let rtt = at.now.since(newest);
+        self.rack.delivered(self.una - 1, newest, rtt);
+        delivered.segments += segments as u32;
+        delivered.cumulative = true;
+        delivered.original = Some(first);
+        (delivered.rtt_oldest, delivered.rtt_newest) = (Some(at.now.since(oldest)), Some(rtt));
+        self.advanced(cumulative);
+        true
+    }
+
+    /// Takes the segments up to `cumulative` one by one.
+    #[inline(never)]
+    fn acknowledge_each(&mut self, cumulative: u64, at: Arrival, delivered: &mut Delivered) {
         // Where a segment was delivered in order, only that gives an RTT sample: selectively
         // acknowledged segments gave theirs earlier.
         let mut in_order = Delivered::default();
@@ -314,6 +341,12 @@ impl Scoreboard {
             let rtt = at.echo.age(at.now);
             (delivered.rtt_oldest, delivered.rtt_newest) = (Some(rtt), Some(rtt));
         }
+        self.advanced(cumulative);
+    }
+
+    /// Segments before `una` were taken.
+    #[inline]
+    fn advanced(&mut self, cumulative: u64) {
         if !self.sacked.is_empty() {
             self.sacked.remove_below(cumulative);
         }
@@ -340,11 +373,7 @@ impl Scoreboard {
         let is_early = || rtt < at.min_rtt || echoes_earlier();
         let spurious = sent.flags & AMBIGUOUS != 0 && is_early();
         if !spurious {
-            // The RTT is that of the last one, also where it was sent earlier (`tcp_rack_advance`).
-            self.rack.rtt = rtt;
-            if (sent.at, seq) >= (self.rack.sent_at, self.rack.seq) {
-                (self.rack.sent_at, self.rack.seq) = (sent.at, seq);
-            }
+            self.rack.delivered(seq, sent.at, rtt);
         }
     }
 
@@ -488,6 +517,18 @@ impl Scoreboard {
             sampler.sends_again(place, in_flight);
         }
         self.resent.push_back((seq, now));
+    }
+}
+
+impl Rack {
+    /// A segment was delivered that was sent at `at`, with this RTT.
+    #[inline]
+    fn delivered(&mut self, seq: u64, at: Time, rtt: Duration) {
+        // The RTT is that of the last one, also where it was sent earlier (`tcp_rack_advance`).
+        self.rtt = rtt;
+        if (at, seq) >= (self.sent_at, self.seq) {
+            (self.sent_at, self.seq) = (at, seq);
+        }
     }
 }
 
