@@ -116,7 +116,8 @@ macro_rules! disciplines {
                 }
             }
 
-            #[inline]
+            // It only leads on to a discipline: a call of its own would copy each packet once more.
+            #[inline(always)]
             fn dequeue(
                 &mut self,
                 now: Time,

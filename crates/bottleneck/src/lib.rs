@@ -265,16 +265,22 @@ impl<P: Packet> Bottleneck<P> {
     }
 
     /// A packet arrives.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, packet: P, now: Time, watch: &mut impl Watch<P>) {
-        match self.way.as_deref_mut() {
-            None | Some(Way::Trace(..)) => {}
-            Some(Way::Aggregates(air)) => air.expect(packet.size()),
-            Some(Way::Radio(air)) => {
-                air.expect(packet.size(), self.aqm.backlog().packets > 0, now);
-            }
+        if self.way.is_some() {
+            self.expect(packet.size(), now);
         }
         self.aqm.enqueue(packet, now, &mut self.rng, watch);
+    }
+
+    /// A packet of this size comes to a link that may send it together with others.
+    #[inline(never)]
+    fn expect(&mut self, size: Bytes, now: Time) {
+        match self.way.as_deref_mut() {
+            None | Some(Way::Trace(..)) => {}
+            Some(Way::Aggregates(air)) => air.expect(size),
+            Some(Way::Radio(air)) => air.expect(size, self.aqm.backlog().packets > 0, now),
+        }
     }
 
     /// As [`Bottleneck::enqueue`]; then an acknowledgement leaves the queue that this packet makes redundant.
@@ -307,9 +313,11 @@ impl<P: Packet> Bottleneck<P> {
             return None;
         }
         self.begin_to_count(now);
-        let departure = self.aqm.dequeue(now, &mut self.rng, watch)?;
-        self.shaper.charge(departure.packet.size(), now);
-        Some(departure)
+        let departure = self.aqm.dequeue(now, &mut self.rng, watch);
+        if let Some(departure) = &departure {
+            self.shaper.charge(departure.packet.size(), now);
+        }
+        departure
     }
 
     /// As [`Bottleneck::transmit`]: a packet of the aggregate that goes on the air now, or one that the
@@ -378,6 +386,11 @@ impl<P: Packet> Bottleneck<P> {
     /// transmitted the last byte.
     #[inline]
     pub fn carry(&mut self, packet: P, now: Time) -> Option<P> {
+        if self.way.is_none() { Some(packet) } else { self.carry_by_way(packet, now) }
+    }
+
+    #[inline(never)]
+    fn carry_by_way(&mut self, packet: P, now: Time) -> Option<P> {
         match self.way.as_deref_mut() {
             None => Some(packet),
             Some(Way::Aggregates(air)) => {
@@ -415,16 +428,22 @@ impl<P: Packet> Bottleneck<P> {
     #[inline]
     pub fn next_transmission(&self) -> Time {
         let waits = self.aqm.backlog().packets > 0;
-        let free_at = |at| if waits { at } else { Time::NEVER };
         match self.way.as_deref() {
-            None => free_at(self.shaper.free_at()),
-            Some(Way::Aggregates(air)) => {
-                air.lands().unwrap_or_else(|| free_at(self.shaper.free_at()))
-            }
-            Some(Way::Trace(pacer, flight)) => {
+            None if waits => self.shaper.free_at(),
+            None => Time::NEVER,
+            Some(way) => self.next_by_way(way, waits),
+        }
+    }
+
+    #[inline(never)]
+    fn next_by_way(&self, way: &Way<P>, waits: bool) -> Time {
+        let free_at = |at| if waits { at } else { Time::NEVER };
+        match way {
+            Way::Aggregates(air) => air.lands().unwrap_or_else(|| free_at(self.shaper.free_at())),
+            Way::Trace(pacer, flight) => {
                 flight.arrives().unwrap_or(Time::NEVER).min(free_at(pacer.free_at()))
             }
-            Some(Way::Radio(air)) => air.next(waits),
+            Way::Radio(air) => air.next(waits),
         }
     }
 
