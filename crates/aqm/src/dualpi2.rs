@@ -206,36 +206,33 @@ impl<P: Packet, B: Base> Engine<P, B> {
         Verdict::Pass
     }
 
-    /// Carries a verdict out; gives the packet back unless it is dropped.
+    /// Carries a verdict out, except a drop: gives the cause of that.
     #[inline(always)]
     fn carry_out(
         &self,
         verdict: Verdict,
-        mut packet: P,
+        packet: &mut P,
         queue: Queue,
         now: Time,
         watch: &mut impl Watch<P>,
-    ) -> Option<P> {
+    ) -> Option<DropCause> {
         match verdict {
-            Verdict::Pass => Some(packet),
+            Verdict::Pass => None,
             Verdict::Mark(cause) => {
                 if !packet.ecn().is_ce() {
                     packet.set_ce();
-                    watch.marked(&packet, self.reported(queue), cause, now);
+                    watch.marked(packet, self.reported(queue), cause, now);
                 }
-                Some(packet)
-            }
-            Verdict::Drop(cause) => {
-                watch.dropped(packet, self.reported(queue), cause, now);
                 None
             }
+            Verdict::Drop(cause) => Some(cause),
         }
     }
 }
 
 impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
     #[inline]
-    fn enqueue(&mut self, packet: P, now: Time, rng: &mut impl Rng, watch: &mut impl Watch<P>) {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut impl Rng, watch: &mut impl Watch<P>) {
         let queue = if self.config.dualq.admits(packet.ecn()) { Queue::L } else { Queue::C };
         if let Some(cause) = self.config.limit.refuses(self.backlog(), &packet) {
             return watch.dropped(packet, self.reported(queue), cause, now);
@@ -246,7 +243,9 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
             }
             DropAt::Dequeue => Verdict::Pass,
         };
-        let Some(packet) = self.carry_out(verdict, packet, queue, now, watch) else { return };
+        if let Some(cause) = self.carry_out(verdict, &mut packet, queue, now, watch) {
+            return watch.dropped(packet, self.reported(queue), cause, now);
+        }
         let apply_step = self.l.backlog().packets as u64 >= self.config.min_qlen_step;
         match queue {
             Queue::L => self.l.push(packet, now, apply_step),
@@ -269,7 +268,7 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
                 return None;
             };
             let fifo = if queue == Queue::L { &mut self.l } else { &mut self.c };
-            let Waiting { packet, arrival, flag: apply_step } = fifo.pop()?;
+            let Waiting { mut packet, arrival, flag: apply_step } = fifo.pop()?;
             let sojourn = now.since(arrival);
             let classic = if queue == Queue::L { self.c.head_sojourn(now) } else { sojourn };
             self.base.departs(queue, sojourn, classic);
@@ -278,10 +277,12 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
                 _ => Probability::ZERO,
             };
             let verdict = self.decide(DropAt::Dequeue, packet.ecn(), queue, native, rng);
-            if let Some(packet) = self.carry_out(verdict, packet, queue, now, watch) {
-                self.charge(queue, packet.size());
-                return Some(Departure { packet, queue: self.reported(queue), sojourn });
+            if let Some(cause) = self.carry_out(verdict, &mut packet, queue, now, watch) {
+                watch.dropped(packet, self.reported(queue), cause, now);
+                continue;
             }
+            self.charge(queue, packet.size());
+            return Some(Departure { packet, queue: self.reported(queue), sojourn });
         }
     }
 
