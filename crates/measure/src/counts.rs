@@ -212,7 +212,7 @@ impl Cells {
     }
 
     /// Allocates at the first packet, and never again.
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, cell: usize, length: u64, delay: u64) {
         let counts = &mut self.live[cell];
         counts.delays.add(delay);

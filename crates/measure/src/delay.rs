@@ -1,6 +1,4 @@
-//! The distribution of queueing delays: an HdrHistogram of nanoseconds.
-
-use hdrhistogram::Histogram;
+//! The distribution of queueing delays: a log-linear histogram of nanoseconds, as HdrHistogram has them.
 
 use crate::DelaySummary;
 use crate::counts::DelaySums;
@@ -9,43 +7,72 @@ use crate::record::{DelayRow, Scope};
 /// The longest delay that is resolved, 100 s; longer ones count as that in percentiles.
 const LONGEST: u64 = 100_000_000_000;
 
-/// Two significant digits: a bucket is at most 1/128 of its value wide, so that a value read
-/// from the middle of its bucket is within 0.4 %. A histogram has 31 KB, and a run touches
-/// a small part of it.
-const DIGITS: u8 = 2;
+/// Bits of a delay below its highest one that choose its bucket. So a bucket is at most 1/128 of its value wide, and a
+/// value read from the middle of its bucket is within 0.4 %.
+const BITS: u32 = 7;
 
+/// As many as the highest bit of [`LONGEST`] needs: 31 KB. A run touches a small part of them.
+const BUCKETS: usize = bucket_of(LONGEST.next_power_of_two() - 1) + 1;
+
+/// The number of packets per bucket.
 #[derive(Debug, Clone)]
-pub(crate) struct Delays(Histogram<u64>);
+pub(crate) struct Delays(Box<[u64; BUCKETS]>);
+
+/// The bucket of a delay. Below 2⁸ each nanosecond has its own.
+#[inline]
+const fn bucket_of(nanoseconds: u64) -> usize {
+    let shift = (nanoseconds | 1 << BITS).ilog2() - BITS;
+    ((shift as usize) << BITS) + (nanoseconds >> shift) as usize
+}
+
+/// The shortest delay of a bucket, and how many it has.
+fn delays_of(bucket: usize) -> (u64, u64) {
+    let shift = (bucket >> BITS).saturating_sub(1);
+    (((bucket - (shift << BITS)) as u64) << shift, 1 << shift)
+}
 
 impl Delays {
     pub fn new() -> Self {
-        Delays(Histogram::new_with_bounds(1, LONGEST, DIGITS).expect("the bounds are in order"))
+        Delays(Box::new([0; BUCKETS]))
     }
 
     #[inline]
     pub fn record(&mut self, nanoseconds: u64) {
-        self.0.saturating_record(nanoseconds);
+        let bucket = bucket_of(nanoseconds);
+        self.0[if bucket < BUCKETS { bucket } else { bucket_of(LONGEST) }] += 1;
     }
 
     pub fn clear(&mut self) {
-        self.0.reset();
+        self.0.fill(0);
     }
 
     pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Delays>) -> Self {
         let mut all = Delays::new();
         for part in parts {
-            all.0.add(&part.0).expect("all have the same bounds");
+            all.0.iter_mut().zip(&part.0[..]).for_each(|(sum, packets)| *sum += packets);
         }
         all
+    }
+
+    /// The middle of the bucket of the packet at this rank, the shortest delay having rank 1.
+    fn at_rank(&self, rank: u64) -> u64 {
+        let mut sum: u64 = 0;
+        let reaches = |packets: &u64| {
+            sum += packets;
+            sum >= rank
+        };
+        let (low, width) = delays_of(self.0.iter().position(reaches).unwrap_or(0));
+        low + width / 2
     }
 
     /// Percentiles from the histogram; mean and maximum, which are exact, from the `sums` of the
     /// same packets. `None` without packets.
     pub fn summary(&self, sums: &DelaySums) -> Option<DelaySummary> {
         let max = sums.max_ms()?;
-        let at = |quantile| {
-            let ns = self.0.median_equivalent(self.0.value_at_quantile(quantile));
-            (ns as f64 / 1e6).min(max)
+        let packets: u64 = self.0.iter().sum();
+        let at = |quantile: f64| {
+            let rank = (quantile * packets as f64).ceil() as u64;
+            (self.at_rank(rank.max(1)) as f64 / 1e6).min(max)
         };
         Some(DelaySummary {
             mean: sums.mean_ms()?,
@@ -61,14 +88,15 @@ impl Delays {
 
     /// The buckets that are not empty, shortest delay first.
     pub fn rows(&self, scope: Scope, name: &str) -> impl Iterator<Item = DelayRow> {
-        self.0.iter_recorded().map(move |step| {
-            let value = step.value_iterated_to();
+        let counts = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(move |(bucket, count)| {
+            let (low, width) = delays_of(bucket);
             DelayRow {
                 scope,
                 name: name.to_owned(),
-                low_ms: self.0.lowest_equivalent(value) as f64 / 1e6,
-                high_ms: self.0.next_non_equivalent(value) as f64 / 1e6,
-                count: step.count_at_value(),
+                low_ms: low as f64 / 1e6,
+                high_ms: (low + width) as f64 / 1e6,
+                count: *count,
             }
         })
     }
