@@ -313,6 +313,12 @@ impl<P: Packet> Bottleneck<P> {
             return None;
         }
         self.begin_to_count(now);
+        self.start(now, watch)
+    }
+
+    /// The next packet leaves. A function of its own, so that the departure is made where it is returned.
+    #[inline(always)]
+    fn start(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
         let departure = self.aqm.dequeue(now, &mut self.rng, watch);
         if let Some(departure) = &departure {
             self.shaper.charge(departure.packet.size(), now);
@@ -381,16 +387,16 @@ impl<P: Packet> Bottleneck<P> {
         }
     }
 
+    /// Whether [`Bottleneck::carry`] may keep a packet.
+    #[inline]
+    pub fn carries(&self) -> bool {
+        self.way.is_some()
+    }
+
     /// A packet whose transmission just started. Gives it back where it arrives at once. Keeps it until
     /// [`Bottleneck::land`] where the link aggregates, or follows a trace that delays packets or has not
     /// transmitted the last byte.
-    #[inline]
     pub fn carry(&mut self, packet: P, now: Time) -> Option<P> {
-        if self.way.is_none() { Some(packet) } else { self.carry_by_way(packet, now) }
-    }
-
-    #[inline(never)]
-    fn carry_by_way(&mut self, packet: P, now: Time) -> Option<P> {
         match self.way.as_deref_mut() {
             None => Some(packet),
             Some(Way::Aggregates(air)) => {

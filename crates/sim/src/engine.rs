@@ -296,10 +296,12 @@ impl<O: Observer<Packet>> Engine<O> {
         loop {
             let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
             let Some(departure) = self.bottleneck.transmit(now, &mut watch) else { break };
-            let Departure { packet, queue, sojourn } = departure;
+            let Departure { packet, queue, sojourn } = &departure;
             self.outcome.packets += 1;
-            self.observer.departed(&packet, queue, sojourn, now);
-            if let Some(packet) = self.bottleneck.carry(packet, now) {
+            self.observer.departed(packet, *queue, *sojourn, now);
+            if !self.bottleneck.carries() {
+                self.arrive(packet, now);
+            } else if let Some(packet) = self.bottleneck.carry(*packet, now) {
                 self.arrive(&packet, now);
             }
         }
