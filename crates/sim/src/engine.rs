@@ -364,13 +364,14 @@ impl<O: Observer<Packet>> Engine<O> {
         let line = &mut self.lines[group];
         let Some(returned) = line.pop() else { return };
         self.schedule.set(Event::Line(group), line.next());
-        let Return { flow, slot, message, .. } = returned;
+        let Return { flow, slot, message, .. } = &returned;
+        let (flow, slot) = (*flow, *slot);
         let Some(Flow { owner, server, .. }) = self.connections.of(slot, flow) else { return };
         self.observer.answered(&Answer { returned: &returned, group: owner.group, server }, now);
         self.serve(slot, now, |server, out| match message {
-            Message::Syn(syn) => server.on_syn(&syn, now, out),
-            Message::Request(request) => server.on_request(&request, now, out),
-            Message::Ack(ack) => server.on_ack(&ack, now, out),
+            Message::Syn(syn) => server.on_syn(syn, now, out),
+            Message::Request(request) => server.on_request(request, now, out),
+            Message::Ack(ack) => server.on_ack(ack, now, out),
         });
         if matches!(message, Message::Request(_)) {
             let Some(writer) = self.writers.at(slot) else { return };
@@ -385,24 +386,33 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline]
     fn serve(&mut self, slot: u32, now: Time, act: impl FnOnce(&mut Sender, &mut Outbox<'_, O>)) {
         let Some(flow) = self.connections.at(slot) else { return };
-        let mut outbox = core::mem::take(&mut self.outbox);
-        let mut out =
-            Outbox { packets: &mut outbox, observer: &mut self.observer, owner: flow.owner, now };
+        let (packets, observer) = (&mut self.outbox, &mut self.observer);
+        let mut out = Outbox { packets, observer, owner: flow.owner, now };
         act(&mut flow.server, &mut out);
         let deadline = flow.server.deadline();
         let is_over = flow.server.state() == State::Closed;
         self.set_timer(2 * slot, deadline);
-        for packet in &outbox {
-            self.send(*packet, now);
+        // Most acknowledgements let nothing leave: segments go in bursts.
+        if !self.outbox.is_empty() {
+            self.send_all(now);
         }
-        outbox.clear();
-        self.outbox = outbox;
         if is_over {
             self.conclude(slot, now);
         }
         if is_over && !self.connections.is_lasting(slot) {
             self.connections.end(slot);
         }
+    }
+
+    /// Sends the packets of a server.
+    #[inline]
+    fn send_all(&mut self, now: Time) {
+        let mut outbox = core::mem::take(&mut self.outbox);
+        for packet in &outbox {
+            self.send(*packet, now);
+        }
+        outbox.clear();
+        self.outbox = outbox;
     }
 
     /// A connection is over, or the run is.
