@@ -2,8 +2,8 @@
 //!
 //! Few things in the simulator need an event of their own: a link has one next departure, a
 //! constant-delay line one head, a set of timers one earliest. Each such source owns a leaf of a
-//! tournament tree of eight players per match. The last match is played when somebody asks who is next:
-//! most runs have eight sources at most, and change two or three of them per event.
+//! tournament tree of eight players per match. The last match is played when somebody asks who is next and the
+//! last winner has another time: most runs have eight sources at most.
 
 use l4s_units::Time;
 
@@ -18,6 +18,8 @@ pub(crate) struct Calendar {
     /// The earliest time of each match of the round before, up to a round of one match; none where the sources
     /// are one match.
     rounds: Vec<Vec<[Time; MATCH]>>,
+    /// The earliest event, until its source has another one.
+    first: Option<(Time, usize)>,
 }
 
 impl Calendar {
@@ -30,19 +32,25 @@ impl Calendar {
             rounds.push(never(players));
             players = players.div_ceil(MATCH);
         }
-        Calendar { sources, rounds }
+        Calendar { sources, rounds, first: None }
     }
 
     /// Source `source` has its next event at `time`.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
         self.sources[source / MATCH][source % MATCH] = time;
         if !self.rounds.is_empty() {
             self.play(source / MATCH);
         }
+        match self.first {
+            Some((_, first)) if source == first => self.first = None,
+            Some(first) if (time, source) < first => self.first = Some((time, source)),
+            _ => {}
+        }
     }
 
     /// Plays a match of the sources again, and those that its winner comes to.
+    #[inline(never)]
     fn play(&mut self, mut number: usize) {
         let mut before = &self.sources;
         for round in &mut self.rounds {
@@ -59,12 +67,14 @@ impl Calendar {
 
     /// The earliest event: its time and source.
     #[inline]
-    pub fn next(&self) -> (Time, usize) {
-        // From the final match back to that of the source.
-        let back = self.rounds.iter().rev();
-        let number = back.fold(0, |number, round| number * MATCH + winner(&round[number]).1);
-        let (time, place) = winner(&self.sources[number]);
-        (time, number * MATCH + place)
+    pub fn next(&mut self) -> (Time, usize) {
+        *self.first.get_or_insert_with(|| {
+            // From the final match back to that of the source.
+            let back = self.rounds.iter().rev();
+            let number = back.fold(0, |number, round| number * MATCH + winner(&round[number]).1);
+            let (time, place) = winner(&self.sources[number]);
+            (time, number * MATCH + place)
+        })
     }
 }
 

@@ -37,6 +37,9 @@ pub(crate) enum Event {
 /// When each source has its next event.
 #[derive(Debug)]
 pub(crate) struct Schedule {
+    /// The bottleneck has most of the events. They are apart, so that the calendar keeps its earliest one.
+    link: Time,
+    /// Every other source.
     calendar: Calendar,
     /// The first number of each kind of which there are several.
     udp: usize,
@@ -66,6 +69,7 @@ impl Schedule {
         let links_at = hops_at + hops;
         let stretches_at = links_at + links;
         Schedule {
+            link: Time::NEVER,
             calendar: Calendar::new(stretches_at + stretches),
             udp: udp_at,
             writers: writers_at,
@@ -114,29 +118,34 @@ impl Schedule {
     /// The next event of a source is at `time`.
     #[inline]
     pub fn set(&mut self, event: Event, time: Time) {
-        self.calendar.set(self.number(event), time);
+        match event {
+            Event::Link => self.link = time,
+            _ => self.calendar.set(self.number(event), time),
+        }
     }
 
     /// When a source has its next event.
     #[inline]
     pub fn get(&self, event: Event) -> Time {
-        self.calendar.get(self.number(event))
+        match event {
+            Event::Link => self.link,
+            _ => self.calendar.get(self.number(event)),
+        }
     }
 
     /// As [`Schedule::set`], for a source whose next event is often the same as before.
     #[inline]
     pub fn update(&mut self, event: Event, time: Time) {
-        let number = self.number(event);
-        if time != self.calendar.get(number) {
-            self.calendar.set(number, time);
+        if time != self.get(event) {
+            self.set(event, time);
         }
     }
 
     /// The earliest event.
     #[inline]
-    pub fn next(&self) -> (Time, Event) {
+    pub fn next(&mut self) -> (Time, Event) {
         let (time, number) = self.calendar.next();
-        (time, self.event(number))
+        if self.link <= time { (self.link, Event::Link) } else { (time, self.event(number)) }
     }
 }
 
