@@ -39,6 +39,7 @@ impl Rtt {
     }
 
     /// Takes a sample; `una` and `nxt` delimit the data in flight.
+    #[inline]
     pub fn sample(&mut self, rtt: Duration, una: u64, nxt: u64) {
         if self.srtt.is_zero() {
             self.srtt = rtt.max(Duration::from_nanos(1));
@@ -72,10 +73,12 @@ impl Rtt {
     }
 
     /// Takes a sample for the minimum only.
+    #[inline]
     pub fn observe_min(&mut self, rtt: Duration) {
         self.min = self.min.min(rtt);
     }
 
+    #[inline]
     pub fn smoothed(&self) -> Option<Duration> {
         (!self.srtt.is_zero()).then_some(self.srtt)
     }
@@ -86,6 +89,7 @@ impl Rtt {
     }
 
     /// The retransmission timeout after `backoff` timeouts in a row (RFC 6298 §5.5).
+    #[inline]
     pub fn rto(&self, backoff: u32) -> Duration {
         let base = self.smoothed().map_or(RTO_INITIAL, |srtt| srtt + self.rttvar);
         (base * (1 << backoff.min(16))).min(RTO_MAX)

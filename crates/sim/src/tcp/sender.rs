@@ -307,6 +307,7 @@ impl Sender {
     }
 
     /// When [`Sender::on_timer`] is due.
+    #[inline]
     pub fn deadline(&self) -> Time {
         self.timer.due.min(self.pace.due)
     }
@@ -585,7 +586,8 @@ impl Sender {
             // Where nothing new may be sent, nothing is learnt from it (RFC 5682 §2.1 step 2).
             self.frto = self.board.nxt() > self.high_seq;
         }
-        if resend == Resend::Lost || (resend == Resend::NewFirst && !self.frto) {
+        let may_resend = resend == Resend::Lost || (resend == Resend::NewFirst && !self.frto);
+        if may_resend && self.board.has_to_resend() {
             self.retransmit_lost(now, out);
         }
         self.transmit(now, out);
@@ -624,6 +626,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     fn measure(&mut self, delivered: &Delivered, out: &mut impl Output) {
         if let Some(newest) = delivered.rtt_newest {
             self.rtt.observe_min(newest);

@@ -16,6 +16,7 @@ pub(super) struct Usage {
 
 impl Usage {
     /// A burst ended; `limited` says whether by the window.
+    #[inline]
     pub fn update(&mut self, board: &Scoreboard, limited: bool) {
         let packets_out = board.packets_out();
         let round_over = board.una() >= self.round_end;
@@ -27,6 +28,7 @@ impl Usage {
     }
 
     /// Whether the window may grow. In slow start, half the window is enough: it may double.
+    #[inline]
     pub fn is_limited(&self, window: &Window) -> bool {
         self.limited
             || (window.in_slow_start() && window.cwnd < self.max_packets_out.saturating_mul(2))

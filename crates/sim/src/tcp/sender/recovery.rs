@@ -220,6 +220,7 @@ impl Sender {
     // --- Timers -----------------------------------------------------------------------------
 
     /// After progress: a probe of the tail, or else the retransmission timer.
+    #[inline]
     pub(super) fn set_timer(&mut self, now: Time) {
         if self.board.packets_out() == 0 {
             self.timer = Timer::OFF;
@@ -228,6 +229,7 @@ impl Sender {
         }
     }
 
+    #[inline]
     pub(super) fn set_retransmit_timer(&mut self, now: Time) {
         if self.board.packets_out() == 0 {
             self.timer = Timer::OFF;
@@ -244,6 +246,7 @@ impl Sender {
 
     /// Sets the timer for a tail-loss probe (RFC 8985 §7.2), where one makes sense. The timeout
     /// counts from `since`.
+    #[inline]
     pub(super) fn schedule_probe(&mut self, since: Time, now: Time) -> bool {
         let calm = matches!(self.state, State::Open | State::Cwr);
         if !calm || self.board.sacked_out() > 0 || self.probe.is_some() {

@@ -222,6 +222,7 @@ impl Sender {
 
     /// Whether to wait for a larger burst: when the last one just went out, less than a third of
     /// the window is free, and the next acknowledgement is near.
+    #[inline]
     fn should_defer(&self, quota: u32, now: Time) -> bool {
         if self.state == State::Recovery || self.state == State::Loss {
             return false;
