@@ -12,7 +12,7 @@ from l4s._l4s import VERSION, Ack, Packet, Table, Window
 from l4s.algorithms import Aqm, CongestionControl, Verdict
 from l4s.dictionary import Column, columns
 from l4s.errors import AlgorithmError, Fault, L4sError, ScenarioError, SweepError
-from l4s.evaluation import Evaluation, Judgement, Worst, evaluate
+from l4s.evaluation import Evaluation, Judgement, Worst, evaluate, evaluate_aqm
 from l4s.result import Result, run
 from l4s.scenario import Grid, Scenario, bundled
 
@@ -47,6 +47,7 @@ __all__ = [
     "bundled",
     "columns",
     "evaluate",
+    "evaluate_aqm",
     "read",
     "run",
     "sweep",

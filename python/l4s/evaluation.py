@@ -1,4 +1,4 @@
-"""The evaluation of a congestion control by RFC 9743: :func:`evaluate`."""
+"""The evaluations of controls, :func:`evaluate`, and of disciplines, :func:`evaluate_aqm`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from l4s.errors import SweepError
 from l4s.result import algorithms
 
 if TYPE_CHECKING:
-    from l4s.result import MakeCc
+    from l4s.result import MakeAqm, MakeCc
 
 _JSON, _TABLE, _PAGE = "evaluation.json", "evaluation.md", "index.html"
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The condition in which a control did worst."""
+    """The condition in which a control or discipline did worst."""
 
     value: float
     """The mean of the measure over seeds."""
     set: Mapping[str, str]
     """The settings of the condition."""
     command: str
-    """The command that repeats the run of the first seed; for a control of your own, the call."""
+    """The command that repeats the run of the first seed; for a class of your own, the call."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class Judgement:
     because: str
     """The reason why the range is that."""
     outcome: Literal["pass", "fail", "not-applicable"]
-    """The last where no run has the measure, as those of L4S for a control without ECT(1)."""
+    """The last where no run has the measure, as those of L4S for a control without ECT(1), or a
+    discipline without an L4S queue."""
     conditions: int
     """How many conditions have the measure."""
     failed: int
@@ -67,13 +68,13 @@ class Judgement:
 
 
 class Evaluation:
-    """The verdicts on a congestion control. In a notebook it is shown as a table.
+    """The verdicts on a congestion control or a queue discipline. A notebook shows a table.
 
     ``evaluation["loss-of-many"]`` is the verdict on one criterion.
     """
 
-    control: str
-    """The control: its text, or the name of its class or function."""
+    name: str
+    """The control or discipline: its text, or the name of its class or function."""
     verdicts: tuple[Judgement, ...]
     """The verdict on each criterion, in the order of the chapters."""
     passed: int
@@ -84,7 +85,7 @@ class Evaluation:
     def __init__(self, evaluation: str, table: str, page: str) -> None:
         self._files = {_JSON: evaluation, _TABLE: table, _PAGE: page}
         (column,) = json.loads(evaluation)["evaluated"]
-        self.control = column["name"]
+        self.name = column["name"]
         self.verdicts = tuple(map(_judgement, column["verdicts"]))
         self.passed, self.of = column["passed"], column["of"]
 
@@ -114,7 +115,7 @@ class Evaluation:
         return Evaluation, tuple(self._files.values())
 
     def __repr__(self) -> str:
-        return f"<Evaluation of {self.control}: {self.passed} of {self.of} criteria hold>"
+        return f"<Evaluation of {self.name}: {self.passed} of {self.of} criteria hold>"
 
     def __str__(self) -> str:
         return self._files[_TABLE]
@@ -137,7 +138,7 @@ def evaluate(
 
     Args:
         control: a subclass of :class:`CongestionControl`, or a function that makes one; or a text
-            as on the command line, such as ``"prague"``, ``"prague:best"`` or
+            as on the command line, such as ``"prague"``, ``"prague:best"``, ``"cubic+classic"`` or
             ``'{ kind = "cubic", abe = true }'``.
         quick: whether runs are short: the same criteria, with more chance in them.
         chapters: their names, such as ``["alone"]`` (see ``l4s evaluate --list``); all unless set.
@@ -149,19 +150,62 @@ def evaluate(
         AlgorithmError: a class of yours returned something invalid.
         Exception: an exception of a class of yours, with its own traceback.
     """
-    is_own = not isinstance(control, str)
     if not isinstance(control, str):
         algorithms(None, control)
-    asked = _chosen(_l4s.chapters(control, quick), chapters)
+    return _evaluated("evaluate", control, quick, chapters, progress)
+
+
+def evaluate_aqm(
+    discipline: str | MakeAqm,
+    *,
+    quick: bool = False,
+    chapters: Collection[str] | None = None,
+    progress: bool | None = None,
+) -> Evaluation:
+    """Judges a queue discipline by the criteria of RFC 7928, as ``l4s evaluate-aqm`` does.
+
+    One with an L4S queue is judged by RFC 9332 too. For the rest, see :func:`evaluate`.
+
+    Args:
+        discipline: a subclass of :class:`Aqm`, or a function that makes one; or a text as on the
+            command line, such as ``"pie"``, ``"dualpi2:linux"`` or
+            ``'{ kind = "pie", target = "20ms" }'``.
+        quick: whether runs are short: the same criteria, with more chance in them.
+        chapters: their names, such as ``["senders"]`` (see ``l4s evaluate-aqm --list``); all unless
+            set.
+        progress: a bar; by default where a terminal or notebook shows it.
+
+    Raises:
+        ScenarioError: a text is refused. Nothing was run.
+        ValueError: there is no chapter of that name.
+        AlgorithmError: a class of yours returned something invalid.
+        Exception: an exception of a class of yours, with its own traceback.
+    """
+    if not isinstance(discipline, str):
+        algorithms(discipline, None)
+    return _evaluated("evaluate_aqm", discipline, quick, chapters, progress)
+
+
+def _evaluated(
+    function: Literal["evaluate", "evaluate_aqm"],
+    entrant: str | MakeCc | MakeAqm,
+    quick: bool,
+    chapters: Collection[str] | None,
+    progress: bool | None,
+) -> Evaluation:
+    """The verdicts of a function of this module on that which it evaluates."""
+    is_own, of_aqms = not isinstance(entrant, str), function == "evaluate_aqm"
+    asked = _chosen(_l4s.chapters(entrant, quick, of_aqms), chapters)
     runs = sum(map(len, asked))
     verdicts = []
     with _progress.tqdm(total=runs, disable=_progress.off(progress), unit="run") as bar:
         for chapter in asked:
             judged = _judged(chapter, 1 if is_own else cores(), lambda: bar.update(1))
             verdicts.append(chapter.judge(judged))
-    name = asked[0].control
-    call = _call(name if is_own else repr(name), quick, chapters and [c.name for c in asked])
-    return Evaluation(*_l4s.written(name, verdicts, quick, call))
+    name = asked[0].entrant
+    shown = name if is_own else repr(name)
+    call = _call(function, shown, quick, chapters and [c.name for c in asked])
+    return Evaluation(*_l4s.written(name, verdicts, quick, of_aqms, call))
 
 
 def _chosen(known: list[_l4s.Chapter], names: Collection[str] | None) -> list[_l4s.Chapter]:
@@ -220,9 +264,9 @@ def _side_by_side(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _call(control: str, quick: bool, chapters: Collection[str] | None) -> str:
+def _call(function: str, entrant: str, quick: bool, chapters: Collection[str] | None) -> str:
     """The call that makes the same verdicts."""
-    call = f"l4s.evaluate({control}"
+    call = f"l4s.{function}({entrant}"
     if quick:
         call += ", quick=True"
     if chapters:

@@ -1,4 +1,4 @@
-"""The evaluation of congestion controls by RFC 9743."""
+"""The evaluation of congestion controls by RFC 9743, and of queue disciplines by RFC 7928."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_reno_in_python_has_the_verdicts_of_reno(
 ) -> None:
     assert numbers(plain) == numbers(reno)
     assert (plain.passed, plain.of) == (reno.passed, reno.of)
-    assert (plain.control, reno.control) == ("Plain", "reno")
+    assert (plain.name, reno.name) == ("Plain", "reno")
 
 
 def test_a_control_that_ignores_loss_fails_the_loss_of_many() -> None:
@@ -87,7 +87,7 @@ def test_what_makes_a_control_gives_its_name() -> None:
         return Plain()
 
     for control, name in ((Plain, "Plain"), (made, "made"), (lambda: Plain(), "Plain")):
-        assert _l4s.chapters(control, True)[0].control == name
+        assert _l4s.chapters(control, True, False)[0].entrant == name
 
 
 def test_the_criteria_of_l4s_are_for_the_ect1_of_a_class() -> None:
@@ -163,3 +163,50 @@ def test_an_exception_of_a_class_ends_it() -> None:
     with pytest.raises(RuntimeError, match="no"):
         l4s.evaluate(Raises, chapters=CHEAP)
     assert threading.active_count() == threads
+
+
+class Fills(l4s.Aqm):
+    """A FIFO: it neither marks nor drops."""
+
+    #: The buffer of the chapter, 250 ms at 40 Mb/s. A class has a limit of its own.
+    limit = 833
+
+
+#: The chapter of disciplines with the fewest runs.
+SHORT = ["unresponsive"]
+
+
+def test_a_discipline_has_the_bytes_of_the_command_line(command: str, tmp_path: Path) -> None:
+    words = ["evaluate-aqm", "fifo", "--quick", "--only", *SHORT, "--out", "out"]
+    subprocess.run([command, *words], cwd=tmp_path, capture_output=True, check=True)
+    fifo = l4s.evaluate_aqm("fifo", quick=True, chapters=SHORT)
+    fifo.save(tmp_path / "own")
+    for name in ("evaluation.json", "evaluation.md"):
+        assert (tmp_path / "own" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def test_a_discipline_in_python_has_verdicts_and_calls() -> None:
+    fifo = l4s.evaluate_aqm("fifo", quick=True, chapters=SHORT)
+    own = l4s.evaluate_aqm(Fills, quick=True, chapters=SHORT)
+    assert own.name == "Fills"
+    for verdict, of_fifo in zip(own.verdicts, fifo.verdicts, strict=True):
+        assert (verdict.id, verdict.outcome) == (of_fifo.id, of_fifo.outcome)
+        assert verdict.worst is not None and of_fifo.worst is not None
+        # Its limit is in packets, that of the chapter in bytes.
+        assert verdict.worst.value == pytest.approx(of_fifo.worst.value, rel=0.02)
+    assert own["overload-delay"].outcome == "fail"
+    worst = own["overload-delay"].worst
+    assert worst is not None and "evaluate-aqm-unresponsive" in worst.command
+    result = eval(worst.command, {"l4s": l4s, "Fills": Fills})
+    delays = [group["delay_ms"]["mean"] for group in result.summary["groups"]]
+    # The mean of three seeds, which are alike where the buffer is always full.
+    assert max(delays) == pytest.approx(worst.value, rel=0.01)
+
+
+def test_what_is_no_discipline_is_refused() -> None:
+    with pytest.raises(l4s.ScenarioError, match='did you mean "pie"'):
+        l4s.evaluate_aqm("pye")
+    with pytest.raises(TypeError, match=r"expected a subclass of l4s\.Aqm"):
+        l4s.evaluate_aqm(Plain)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="did you mean 'bursts'"):
+        l4s.evaluate_aqm("pie", chapters=["burst"])
