@@ -9,7 +9,9 @@ use l4s_units::param::{Configurable, Kind, Param, Profile};
 use l4s_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Ack, Congestion, Connection, Pause, Reducing, Window, WindowRule, hystart_rise};
+use crate::{
+    Ack, Congestion, Connection, Endpoint, Pause, Reducing, Window, WindowRule, hystart_rise,
+};
 
 /// β of RFC 9438 §4.6, 0.7, in 1/1024.
 const BETA: u64 = 717;
@@ -52,6 +54,8 @@ pub struct Config {
     pub tick: Duration,
     /// Let a window that is not used grow (draft-ietf-ccwg-ratelimited-increase).
     pub rate_limited_increase: bool,
+    /// Leave the first slow start when the RTT rises and stays there (RFC 9406), in place of `hystart`.
+    pub hystart_plus_plus: bool,
     /// Spread the window over the round trip instead of sending in bursts.
     pub pacing: bool,
 }
@@ -66,6 +70,7 @@ impl Default for Config {
             reno_growth: RENO_GROWTH,
             tick: Duration::from_millis(1),
             rate_limited_increase: false,
+            hystart_plus_plus: false,
             pacing: false,
         }
     }
@@ -100,6 +105,11 @@ impl Configurable for Config {
             rate_limited_increase,
             Kind::Bool,
             "let an unused window grow as far as the largest flight allows (IETF draft)"
+        ),
+        param!(
+            hystart_plus_plus,
+            Kind::Bool,
+            "leave the first slow start as HyStart++ does (RFC 9406), in place of `hystart`"
         ),
         param!(
             pacing,
@@ -343,9 +353,15 @@ impl HyStart {
 pub type Control = Reducing<Rule>;
 
 /// The state of a new connection.
+///
+/// QUIC stacks have HyStart++ where Linux has its own HyStart (RFC 9438 §4.10).
 pub fn control(config: &Config, connection: &Connection) -> Control {
-    Reducing::new(Rule::new(config), config.pacing, connection)
+    let in_place = config.hystart && connection.endpoint == Endpoint::Quic;
+    let plus_plus = config.hystart_plus_plus || in_place;
+    let rule = Rule::new(&Config { hystart: config.hystart && !plus_plus, ..*config });
+    Reducing::new(rule, config.pacing, connection)
         .rate_limited_increase(config.rate_limited_increase)
+        .hystart_plus_plus(plus_plus)
 }
 
 impl WindowRule for Rule {

@@ -21,6 +21,7 @@ mod connection;
 pub mod cubic;
 pub mod dctcp;
 pub mod foreign;
+mod hystart_plus_plus;
 pub mod prague;
 mod rate;
 mod reducing;
@@ -28,7 +29,7 @@ pub mod reno;
 mod window;
 
 pub use config::{Cc, Config, WantedEcn};
-pub use connection::{Connection, Marks};
+pub use connection::{Connection, Endpoint, Marks};
 pub use rate::{Delivery, LossSample, RateSample, Repair};
 pub use reducing::{Reducing, WindowRule};
 pub use window::Window;
@@ -119,7 +120,7 @@ pub enum Congestion {
     Loss,
     /// The same by a timer (RFC 8985 §6.3): no acknowledgement follows.
     LossByTimer,
-    /// A retransmission timeout.
+    /// A retransmission timeout; for QUIC persistent congestion (RFC 9002 §7.6).
     Timeout,
 }
 

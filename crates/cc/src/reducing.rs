@@ -1,10 +1,15 @@
 //! Controls that say how a window grows and where a reduction ends, and the rest, which Linux does
 //! for all of them: proportional rate reduction, timeouts, undo, pacing and the send quantum.
 
-use crate::{Ack, Congestion, CongestionControl, Connection, Decision, Pause, Recovery, Window};
+use crate::hystart_plus_plus::HyStartPlusPlus;
+use crate::{
+    Ack, Congestion, CongestionControl, Connection, Decision, Endpoint, Pause, Recovery, Window,
+};
 
 /// Fewer segments than this are no unit of segmentation offload (`tcp_min_tso_segs`).
 const LEAST_QUANTUM: u32 = 2;
+/// The longest burst of a QUIC stack is the initial window, ten packets (RFC 9002 §7.7, §7.2).
+const QUIC_BURST: u32 = 10;
 
 /// How a window grows and is reduced: a congestion control as Linux' `cong_avoid` and `ssthresh`.
 ///
@@ -78,25 +83,55 @@ pub struct Reducing<R> {
     rule: R,
     connection: Connection,
     paces: bool,
+    /// The least send quantum.
+    burst: u32,
     decision: Decision,
     reduction: Option<Reduction>,
+    growth: Option<Box<Growth>>,
+}
+
+/// How a window grows otherwise than the rule says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Growth {
     /// Where an unused window may grow.
-    increase: Option<Box<RateLimitedIncrease>>,
+    increase: Option<RateLimitedIncrease>,
+    /// Where slow start ends before a loss.
+    hystart: Option<HyStartPlusPlus>,
 }
 
 impl<R: WindowRule> Reducing<R> {
     /// The state of a new connection. `paces` says whether it spreads its window over the RTT.
     pub fn new(rule: R, paces: bool, connection: &Connection) -> Self {
         let decision = connection.initial();
-        let (reduction, increase) = (None, None);
-        Reducing { rule, connection: *connection, paces, decision, reduction, increase }
+        let burst = match connection.endpoint {
+            Endpoint::LinuxTcp => LEAST_QUANTUM,
+            Endpoint::Quic => QUIC_BURST,
+        };
+        let (reduction, growth) = (None, None);
+        Reducing { rule, connection: *connection, paces, burst, decision, reduction, growth }
     }
 
     /// An unused window may grow up to the limit that the largest flight allows, if this is `on`
     /// (draft-ietf-ccwg-ratelimited-increase); otherwise it does not grow, as in Linux.
-    pub fn rate_limited_increase(mut self, on: bool) -> Self {
+    pub fn rate_limited_increase(self, on: bool) -> Self {
         let initial_window = self.connection.initial_window;
-        self.increase = on.then(|| Box::new(RateLimitedIncrease::new(initial_window)));
+        let increase = on.then(|| RateLimitedIncrease::new(initial_window));
+        self.grown(|growth| growth.increase = increase)
+    }
+
+    /// The first slow start ends as HyStart++ says (RFC 9406), if this is `on`.
+    pub fn hystart_plus_plus(self, on: bool) -> Self {
+        let paces = self.paces || self.connection.endpoint == Endpoint::Quic;
+        let hystart = on.then(|| HyStartPlusPlus::new(paces));
+        self.grown(|growth| growth.hystart = hystart)
+    }
+
+    /// Changes how its window grows. The usual growth takes no memory.
+    fn grown(mut self, change: impl FnOnce(&mut Growth)) -> Self {
+        let mut growth = self.growth.take().unwrap_or_default();
+        change(&mut growth);
+        let is_usual = growth.increase.is_none() && growth.hystart.is_none();
+        self.growth = Some(growth).filter(|_| !is_usual);
         self
     }
 
@@ -105,6 +140,15 @@ impl<R: WindowRule> Reducing<R> {
         self.reduction = Some(Reduction { prior_cwnd: window.cwnd, delivered: 0, sent: at.sent });
         window.forget_credit();
         window.ssthresh = self.rule.ssthresh(window, congestion);
+        if self.connection.endpoint == Endpoint::Quic {
+            // RFC 9002 §7.3.2.
+            window.cwnd = window.ssthresh;
+        }
+    }
+
+    /// Whether a reduction is spread over the data that it delivers.
+    fn is_proportional(&self) -> bool {
+        self.connection.endpoint == Endpoint::LinuxTcp
     }
 }
 
@@ -120,20 +164,21 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Decision {
+        let is_proportional = self.is_proportional();
         let window = &mut self.decision.window;
         if let Some(reduction) = &mut self.reduction {
-            if ack.delivered > 0 {
+            if ack.delivered > 0 && is_proportional {
                 window.cwnd = reduction.window(window.ssthresh, ack);
             }
         } else if ack.advanced && ack.delivered > 0 {
             window.limited = ack.limited;
-            match &mut self.increase {
+            match &mut self.growth {
                 None => self.rule.grow(window, ack),
-                Some(increase) => increase.grow(&mut self.rule, window, ack),
+                Some(growth) => growth.grow(&mut self.rule, window, ack),
             }
         }
         let rate = self.connection.pacing_rate(window, ack.nxt - ack.una, ack.srtt);
-        let quantum = self.connection.quantum(rate, ack.min_rtt, LEAST_QUANTUM);
+        let quantum = self.connection.quantum(rate, ack.min_rtt, self.burst);
         self.decision = self.connection.decide(*window, rate, self.paces, quantum);
         self.decision
     }
@@ -147,7 +192,11 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
                 if !answered {
                     window.ssthresh = ssthresh;
                 }
-                window.cwnd = at.in_flight + 1;
+                window.cwnd = match self.connection.endpoint {
+                    Endpoint::LinuxTcp => at.in_flight + 1,
+                    // RFC 9002 §7.6.2.
+                    Endpoint::Quic => self.connection.endpoint.least_window(),
+                };
                 window.forget_credit();
                 self.reduction = None;
             }
@@ -155,11 +204,17 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
                 self.start(congestion, at);
             }
             Congestion::Ecn | Congestion::Loss | Congestion::LossByTimer => {
+                let is_proportional = self.is_proportional();
                 let window = &mut self.decision.window;
                 window.ssthresh = self.rule.loss_while_reducing(window).unwrap_or(window.ssthresh);
+                if !is_proportional {
+                    window.cwnd = window.cwnd.min(window.ssthresh);
+                }
             }
         }
-        if let (Congestion::LossByTimer, Some(reduction)) = (congestion, &mut self.reduction) {
+        let is_proportional = self.is_proportional();
+        let reduction = self.reduction.as_mut().filter(|_| is_proportional);
+        if let (Congestion::LossByTimer, Some(reduction)) = (congestion, reduction) {
             // One segment's step, as there will be no acknowledgement (`tcp_rack_reo_timeout`).
             let window = &mut self.decision.window;
             let step = Ack { delivered: 1, lost: 1, ..*at };
@@ -190,6 +245,27 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
     }
 }
 
+impl Growth {
+    #[inline(never)]
+    fn grow(&mut self, rule: &mut impl WindowRule, window: &mut Window, ack: &Ack) {
+        // Only the first slow start has no threshold (RFC 9406 §4.3).
+        let first = window.threshold().is_none();
+        let mut allowed = *ack;
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| first) {
+            allowed.delivered = hystart.allowed(ack);
+        }
+        match &mut self.increase {
+            None => rule.grow(window, &allowed),
+            Some(increase) => increase.grow(rule, window, &allowed),
+        }
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| first) {
+            if hystart.is_over(ack) {
+                window.ssthresh = window.cwnd;
+            }
+        }
+    }
+}
+
 /// How far the window of a rate-limited sender may grow (draft-ietf-ccwg-ratelimited-increase §3).
 #[derive(Clone, Copy, Debug)]
 struct RateLimitedIncrease {
@@ -204,7 +280,6 @@ impl RateLimitedIncrease {
         RateLimitedIncrease { max_flight: initial_window, cwnd: initial_window }
     }
 
-    #[inline(never)]
     fn grow(&mut self, rule: &mut impl WindowRule, window: &mut Window, ack: &Ack) {
         let before = window.cwnd;
         if before < self.cwnd {

@@ -15,6 +15,8 @@ pub struct Config {
     pub abe: bool,
     /// Let a window that is not used grow (draft-ietf-ccwg-ratelimited-increase).
     pub rate_limited_increase: bool,
+    /// Leave the first slow start when the RTT rises and stays there (RFC 9406).
+    pub hystart_plus_plus: bool,
     /// Spread the window over the round trip instead of sending in bursts.
     pub pacing: bool,
 }
@@ -35,6 +37,11 @@ impl Configurable for Config {
             rate_limited_increase,
             Kind::Bool,
             "let an unused window grow as far as the largest flight allows (IETF draft)"
+        ),
+        param!(
+            hystart_plus_plus,
+            Kind::Bool,
+            "leave the first slow start as HyStart++ does (RFC 9406)"
         ),
         param!(
             pacing,
@@ -95,6 +102,7 @@ pub type Control = Reducing<Rule>;
 pub fn control(config: &Config, connection: &Connection) -> Control {
     Reducing::new(Rule::new(config), config.pacing, connection)
         .rate_limited_increase(config.rate_limited_increase)
+        .hystart_plus_plus(config.hystart_plus_plus)
 }
 
 impl WindowRule for Rule {
