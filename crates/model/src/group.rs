@@ -1,5 +1,6 @@
 //! TCP flows that behave alike.
 
+use l4s_cc::Endpoint;
 use l4s_units::{Bytes, Duration, Time};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,8 @@ pub struct Group {
     pub direction: Direction,
     /// Its congestion control.
     pub cc: l4s_cc::Config,
+    /// The transport of both ends.
+    pub endpoint: Endpoint,
     /// Which ECN it negotiates.
     pub ecn: EcnMode,
     /// The capabilities of its clients.
@@ -121,6 +124,7 @@ impl Group {
             name: name.to_owned(),
             direction: Direction::Down,
             cc,
+            endpoint: Endpoint::LinuxTcp,
             ecn: EcnMode::Auto,
             peer: Peer::Auto,
             accecn: AccEcn::Option,

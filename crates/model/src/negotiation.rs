@@ -1,6 +1,6 @@
 //! The ECN that the two ends of a connection negotiate.
 
-use l4s_cc::WantedEcn;
+use l4s_cc::{Endpoint, WantedEcn};
 use l4s_units::Ecn;
 
 use crate::{AccEcn, EcnMode, Group, Peer};
@@ -65,6 +65,10 @@ impl Group {
     /// and its data is ECT(0).
     pub fn offer(&self) -> Feedback {
         let accurate = Feedback::Accurate { option: self.accecn == AccEcn::Option };
+        if self.endpoint == Endpoint::Quic && self.peer != Peer::None {
+            // RFC 9000 §13.4.1: a client counts the codepoints of all packets.
+            return accurate;
+        }
         match (self.peer, self.codepoint(), self.cc.wants()) {
             (Peer::AccEcn, ..) => accurate,
             (Peer::Rfc3168, ..) | (Peer::Auto, Some(_), WantedEcn::Off) => Feedback::Classic,

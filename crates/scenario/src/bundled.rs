@@ -49,6 +49,7 @@ bundled! {
     "receive-window",
     "send-buffer",
     "rate-limited",
+    "quic-endpoint",
     "small-writes",
     "one-download",
     "web",

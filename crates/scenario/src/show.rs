@@ -273,6 +273,7 @@ pub(crate) fn draft(group: &Group) -> GroupDraft {
     GroupDraft {
         name: group.name.clone(),
         direction: group.direction,
+        endpoint: group.endpoint,
         ecn: group.ecn,
         peer: group.peer,
         accecn: group.accecn,

@@ -190,6 +190,28 @@ refuses! {
     three_bits_of_accecn_for_a_peer_without: "flows = 1" => "peer = \"none\"\naccecn = \"ace\"",
         "s.toml:18:10: `group.accecn`: dctcp over this ECN has no AccECN; leave `accecn` out; \
          prague over ECT(1) has it, and all with `peer = \"accecn\"`";
+    an_endpoint_of_another_name: "flows = 1" => "endpoint = \"quick\"",
+        "s.toml:17:12: `group.endpoint`: found \"quick\", expected one of \"linux-tcp\", \"quic\"; did you mean \"quic\"?";
+    a_receive_window_of_quic: "flows = 1" => "endpoint = \"quic\"\nrcvbuf = \"64kb\"",
+        "s.toml:18:10: `group.rcvbuf`: no receive window of TCP with `endpoint = \"quic\"`; leave it out: \
+         flow control of QUIC limits no sender here; or set `endpoint = \"linux-tcp\"`";
+    a_send_buffer_of_quic: "flows = 1" => "endpoint = \"quic\"\nsndbuf = \"64kb\"",
+        "s.toml:18:10: `group.sndbuf`: no send buffer of TCP with `endpoint = \"quic\"`; leave it out: \
+         flow control of QUIC limits no sender here; or set `endpoint = \"linux-tcp\"`";
+    three_bits_of_accecn_in_quic: "flows = 1" => "endpoint = \"quic\"\naccecn = \"ace\"",
+        "s.toml:18:10: `group.accecn`: no AccECN with `endpoint = \"quic\"`; leave `accecn` out: ACK frames \
+         count marks exactly (RFC 9000 section 13.4.1)";
+    a_peer_of_tcp_for_quic: "flows = 1" => "endpoint = \"quic\"\npeer = \"rfc3168\"",
+        "s.toml:18:8: `group.peer`: no \"rfc3168\" with `endpoint = \"quic\"`; \"auto\" has clients that \
+         count marks in ACK frames, and \"none\" clients that report no ECN";
+    nagle_in_quic: "name = \"B\"\ncc   = \"cubic\"\nrtt  = \"10ms\"" =>
+        "name = \"B\"\ncc = \"cubic\"\nrtt = \"10ms\"\nendpoint = \"quic\"\n[[app]]\ngroup = \"B\"\nrate = \"1mbit\"\nhold = \"nagle\"",
+        "s.toml:28:8: `app.hold`: a QUIC stack holds nothing back; leave `hold` out, or set \
+         `endpoint = \"linux-tcp\"` in its group";
+    tracers_in_quic: "cc    = \"dctcp\"\nflows = 1" =>
+        "cc = { kind = \"prague\", fallback = \"active\" }\nendpoint = \"quic\"",
+        "s.toml:16:6: `group.cc`: no tracers (`fallback = \"active\"`) with `endpoint = \"quic\"`; \
+         `fallback = \"passive\"`, or `endpoint = \"linux-tcp\"`: tracers are read from D-SACK";
     a_peer_that_is_none: "flows = 1" => "peer = \"nonce\"",
         "s.toml:17:8: `group.peer`: found \"nonce\", expected one of \"auto\", \"accecn\", \
          \"rfc3168\", \"none\"; did you mean \"none\"?";

@@ -29,7 +29,7 @@ impl AckLoss {
     #[inline]
     pub fn takes(&mut self, message: &Message) -> bool {
         self.chance != Probability::ZERO
-            && matches!(message, Message::Ack(_))
+            && message.is_acknowledgement()
             && self.chance.hits(self.rng.next_u32())
     }
 }

@@ -7,8 +7,8 @@
 use l4s_model::{FlowId, SourceId};
 use l4s_units::Time;
 
+use crate::endpoint::{Client, Server};
 use crate::packet::Owner;
-use crate::tcp::{Client, Sender};
 
 /// A connection.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Flow {
     pub lasts: bool,
     /// When it began.
     pub began: Time,
-    pub server: Sender,
+    pub server: Server,
     pub client: Client,
 }
 
@@ -38,13 +38,13 @@ const GONE: FlowId = FlowId::new(u32::MAX);
 impl Connections {
     /// Adds the next long flow of those that the scenario begins with, each at the place of its
     /// number.
-    pub fn add_long(&mut self, group: SourceId, server: Sender, client: Client) {
+    pub fn add_long(&mut self, group: SourceId, server: Server, client: Client) {
         self.add_app(FlowId::new(self.flows.len() as u32), group, server, client);
     }
 
     /// Adds the connection of an application, behind all long flows. Neither must be called after
     /// [`Connections::begin`].
-    pub fn add_app(&mut self, flow: FlowId, group: SourceId, server: Sender, client: Client) {
+    pub fn add_app(&mut self, flow: FlowId, group: SourceId, server: Server, client: Client) {
         let owner = Owner { flow, slot: self.flows.len() as u32, group };
         self.flows.push(Flow { owner, lasts: true, began: Time::ZERO, server, client });
     }
@@ -56,7 +56,7 @@ impl Connections {
         flow: FlowId,
         group: SourceId,
         lasts: bool,
-        ends: (Sender, Client),
+        ends: (Server, Client),
         began: Time,
     ) -> u32 {
         self.downloads += usize::from(!lasts);
@@ -71,7 +71,7 @@ impl Connections {
     }
 
     /// Another connection takes the place of one that lasts.
-    pub fn replace(&mut self, slot: u32, flow: FlowId, (server, client): (Sender, Client)) {
+    pub fn replace(&mut self, slot: u32, flow: FlowId, (server, client): (Server, Client)) {
         let place = &mut self.flows[slot as usize];
         let owner = Owner { flow, ..place.owner };
         let began = place.began;

@@ -24,7 +24,7 @@ use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{
     Bottleneck, Download, Imperfect, Route, Straddling, Stream, Successor, Where, stream,
 };
-use l4s_cc::{Marks, WantedEcn};
+use l4s_cc::{Endpoint, Marks, WantedEcn};
 use l4s_model::{Change, Feedback, Group, Peer, Scenario};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Time};
@@ -34,12 +34,14 @@ use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::connections::{Connections, Flow};
+use crate::endpoint::{Answer, Client, Server, ends};
 use crate::imperfect::Wayfarer;
 use crate::line::Line;
 use crate::mail::Mail;
 use crate::packet::{Message, Owner, Packet, Return, Segment, SynAck};
+use crate::quic;
 use crate::schedule::{Event, Schedule};
-use crate::tcp::{Answer, Client, Offer, Output, Sender, SenderConfig, State};
+use crate::tcp::{Offer, Output, SenderConfig};
 use crate::timers::Timers;
 use crate::udp::Source;
 
@@ -63,6 +65,7 @@ pub struct Outcome {
 
 /// The common parameters of the connections of a group.
 struct Kind {
+    endpoint: Endpoint,
     sender: SenderConfig,
     offer: Offer,
     /// The randomness of its congestion controls.
@@ -89,14 +92,15 @@ impl Kind {
         // With a control that cannot do without ECN a SYN is ECN-capable, as in Linux.
         let capable = group.peer == Peer::Auto && group.cc.wants() != WantedEcn::Off;
         let ecn = sender.ecn.filter(|_| capable).unwrap_or_default();
-        Kind { sender, offer: Offer { feedback: group.offer(), ecn }, seeds }
+        let endpoint = group.endpoint;
+        Kind { endpoint, sender, offer: Offer { feedback: group.offer(), ecn }, seeds }
     }
 
     /// The two ends of a connection.
-    fn ends(&mut self, size: Option<Bytes>) -> (Sender, Client) {
+    fn ends(&mut self, size: Option<Bytes>) -> (Server, Client) {
         let (size, seed) = (size.map(Bytes::get), self.seeds.next_u64());
-        let server = Sender::new(&SenderConfig { size, seed, ..self.sender.clone() });
-        (server, Client::new(self.offer, self.sender.mss, self.sender.rcvbuf))
+        let sender = SenderConfig { size, seed, ..self.sender.clone() };
+        ends(self.endpoint, &sender, self.offer)
     }
 }
 
@@ -321,13 +325,12 @@ impl<O: Observer<Packet>> Engine<O> {
     #[inline]
     fn deliver(&mut self, packet: &Packet, now: Time) {
         let Some(flow) = self.connections.of(packet.slot, packet.flow) else { return };
-        let (was_closed, had_read) = (flow.client.is_closed(), flow.client.read());
         let group = packet.group.index();
         let line = &mut self.lines[group];
         let next = line.next();
         let (ack_loss, answers) = (&mut self.ack_loss, &mut self.answers);
         let is_straight = line.is_straight;
-        flow.client.on_packet(packet, now, |message| {
+        let arrival = flow.client.on_packet(packet, now, |message| {
             if ack_loss.takes(&message) {
                 return;
             }
@@ -339,15 +342,13 @@ impl<O: Observer<Packet>> Engine<O> {
         if line.next() != next {
             self.schedule.set(Event::Line(group), line.next());
         }
-        let read = flow.client.read() - had_read;
-        if read > 0 {
-            self.observer.delivered(packet.flow, packet.group, read, now);
+        if arrival.read > 0 {
+            self.observer.delivered(packet.flow, packet.group, arrival.read, now);
         }
-        if flow.client.is_closed() && !was_closed {
+        if arrival.closes {
             self.observer.closed(packet.flow, now);
         }
-        let deadline = flow.client.deadline();
-        self.set_timer(2 * packet.slot + 1, deadline);
+        self.set_timer(2 * packet.slot + 1, arrival.deadline);
         if let Some(writer) = self.writers.at(packet.slot) {
             self.count_frames(writer, packet.slot, now);
         }
@@ -368,12 +369,8 @@ impl<O: Observer<Packet>> Engine<O> {
         let (flow, slot) = (*flow, *slot);
         let Some(Flow { owner, server, .. }) = self.connections.of(slot, flow) else { return };
         self.observer.answered(&Answer { returned: &returned, group: owner.group, server }, now);
-        self.serve(slot, now, |server, out| match message {
-            Message::Syn(syn) => server.on_syn(syn, now, out),
-            Message::Request(request) => server.on_request(request, now, out),
-            Message::Ack(ack) => server.on_ack(ack, now, out),
-        });
-        if matches!(message, Message::Request(_)) {
+        self.serve(slot, now, |server, out| server.on_message(message, now, out));
+        if message.is_request() {
             let Some(writer) = self.writers.at(slot) else { return };
             let frames = &mut self.writers.get(writer).frames;
             if frames.begin(now) && frames.next() <= now {
@@ -384,13 +381,12 @@ impl<O: Observer<Packet>> Engine<O> {
 
     /// Lets a server act, and sends its packets.
     #[inline]
-    fn serve(&mut self, slot: u32, now: Time, act: impl FnOnce(&mut Sender, &mut Outbox<'_, O>)) {
+    fn serve(&mut self, slot: u32, now: Time, act: impl FnOnce(&mut Server, &mut Outbox<'_, O>)) {
         let Some(flow) = self.connections.at(slot) else { return };
         let (packets, observer) = (&mut self.outbox, &mut self.observer);
         let mut out = Outbox { packets, observer, owner: flow.owner, now };
         act(&mut flow.server, &mut out);
-        let deadline = flow.server.deadline();
-        let is_over = flow.server.state() == State::Closed;
+        let (deadline, is_over) = flow.server.status();
         self.set_timer(2 * slot, deadline);
         // Most acknowledgements let nothing leave: segments go in bursts.
         if !self.outbox.is_empty() {
@@ -594,7 +590,7 @@ impl<O: Observer<Packet>> Engine<O> {
         }
         for flow in self.connections.lasting() {
             let server = &flow.server;
-            if server.state().is_established() {
+            if server.is_established() {
                 let window = server.window();
                 let state = FlowState {
                     flow: flow.owner.flow,
@@ -692,6 +688,19 @@ impl<O: Observer<Packet>> Output for Outbox<'_, O> {
 
     #[inline]
     fn round_trip(&mut self, rtt: Duration) {
+        self.observer.round_trip(self.owner.flow, rtt, self.now);
+    }
+}
+
+impl<O: Observer<Packet>> quic::Output for Outbox<'_, O> {
+    fn send_datagram(&mut self, datagram: quic::Datagram, again: bool) {
+        self.packets.push(Packet::quic(self.owner, &datagram));
+        if again {
+            self.observer.retransmitted(self.owner.flow, self.now);
+        }
+    }
+
+    fn measured(&mut self, rtt: Duration) {
         self.observer.round_trip(self.owner.flow, rtt, self.now);
     }
 }

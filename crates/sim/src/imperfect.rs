@@ -104,6 +104,8 @@ impl Letter {
             (AccEcnMangling::ClearAce, Message::Request(request)) => {
                 core::mem::take(&mut request.flags) != EcnFlags::default()
             }
+            // It is encrypted.
+            (_, Message::Quic(_)) => false,
             (AccEcnMangling::ClearAce, Message::Ack(ack)) => core::mem::take(&mut ack.ace) != 0,
         }
     }

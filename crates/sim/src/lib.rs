@@ -1,6 +1,6 @@
 //! The simulator: a scenario in virtual time, packet by packet, the same on every machine.
 //!
-//! TCP endpoints follow Linux ([`tcp`]); the bottleneck runs the disciplines of [`l4s_aqm`].
+//! TCP endpoints follow Linux ([`tcp`]), and those of QUIC RFC 9002; the bottleneck runs the disciplines of [`l4s_aqm`].
 //! There is no wall clock, no thread and no unordered map in here: the same scenario and seed
 //! give the same events in the same order.
 
@@ -15,11 +15,13 @@ mod app;
 mod calendar;
 mod connections;
 pub mod cost;
+mod endpoint;
 mod engine;
 mod imperfect;
 mod line;
 mod mail;
 mod packet;
+mod quic;
 mod schedule;
 mod simulation;
 pub mod tcp;

@@ -4,9 +4,11 @@ use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Contents, EcnFlags, Header, Tcp, Traced};
 use l4s_units::{Bytes, Duration, ETHERNET, Ecn, Time};
 
+use crate::quic;
 use crate::tcp::INITIAL_BYTES;
 
-/// IP and TCP header, time stamps included.
+/// IP and TCP header, time stamps included. Those of QUIC take 52 B to 79 B: IP and UDP, a short header, the tag of
+/// AEAD, and the STREAM frame. The model has these 52 B.
 pub(crate) const HEADER: u64 = 40 + TIME_STAMPS;
 /// Time stamps in a TCP header (RFC 7323 §3.2), padded.
 pub(crate) const TIME_STAMPS: u64 = 12;
@@ -80,11 +82,11 @@ pub struct Packet {
     pub(crate) ip_length: u16,
     pub(crate) ecn: Ecn,
     flags: u8,
-    /// Of a SYN-ACK: its ECN flags.
-    syn_ecn: u8,
+    /// Of a SYN-ACK its ECN flags, and of a packet of QUIC [`Packet::QUIC`].
+    transport: u8,
     /// A bit of it is inverted: its receiver drops it.
     pub(crate) corrupt: bool,
-    /// TCP: its time stamps.
+    /// TCP: its time stamps. QUIC: its packet number.
     pub(crate) stamps: Stamps,
 }
 
@@ -99,13 +101,15 @@ impl Packet {
     const PSH: u8 = 1 << 4;
     /// A client's message: no stream of bytes, and pushed.
     const MESSAGE: u8 = Packet::UDP | Packet::PSH;
+    /// ECN flags are three bits.
+    const QUIC: u8 = 1 << 7;
 
     #[inline]
     fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
         let Owner { flow, slot, group } = owner;
         let stamps = Stamps::default();
-        let (syn_ecn, corrupt) = (0, false);
-        Packet { seq, flow, slot, group, ip_length, ecn, flags, syn_ecn, corrupt, stamps }
+        let (transport, corrupt) = (0, false);
+        Packet { seq, flow, slot, group, ip_length, ecn, flags, transport, corrupt, stamps }
     }
 
     /// The SYN-ACK of a server.
@@ -113,7 +117,7 @@ impl Packet {
         let SynAck { ecn, flags, accecn, mss, stamps } = syn_ack;
         let ip_length = SYN_IP as u16 + accecn.option_length();
         let packet = Packet::new(owner, mss.into(), ip_length, ecn, Packet::SYN | accecn.0);
-        Packet { syn_ecn: flags.ace(), stamps, ..packet }
+        Packet { transport: flags.ace(), stamps, ..packet }
     }
 
     /// A TCP segment with `payload` bytes.
@@ -127,6 +131,18 @@ impl Packet {
         let ip_length = segment.payload + HEADER as u16 + segment.accecn.option_length();
         let packet = Packet::new(owner, segment.seq, ip_length, segment.ecn, flags);
         Packet { stamps: segment.stamps, ..packet }
+    }
+
+    /// A packet of QUIC from a server.
+    pub(crate) fn quic(owner: Owner, datagram: &quic::Datagram) -> Packet {
+        let quic::Datagram { number, handshake, from, payload, ecn, fin } = *datagram;
+        let (flags, ip_length) = match (handshake, fin) {
+            (true, _) => (Packet::SYN, quic::Datagram::handshake_length()),
+            (false, true) => (Packet::FIN, payload + HEADER as u16),
+            (false, false) => (0, payload + HEADER as u16),
+        };
+        let packet = Packet::new(owner, from, ip_length, ecn, flags);
+        Packet { transport: Packet::QUIC, stamps: Stamps::of_number(number), ..packet }
     }
 
     /// A UDP datagram.
@@ -189,6 +205,11 @@ impl Packet {
         self.flags & Packet::MESSAGE == Packet::UDP
     }
 
+    /// QUIC: its packet number.
+    pub(crate) fn number(&self) -> u64 {
+        self.stamps.number()
+    }
+
     pub(crate) fn cwr(&self) -> bool {
         self.flags & Packet::CWR != 0
     }
@@ -210,7 +231,7 @@ impl Packet {
     /// Its ECN flags for the client.
     pub(crate) fn ecn_flags(&self) -> EcnFlags {
         match self.flags {
-            _ if self.is_syn() => EcnFlags::of_ace(self.syn_ecn),
+            _ if self.is_syn() => EcnFlags::of_ace(self.transport),
             _ if self.accecn() != AccEcn::NONE => EcnFlags::of_ace(ACE),
             _ => EcnFlags { cwr: self.cwr(), ..EcnFlags::default() },
         }
@@ -272,6 +293,15 @@ pub struct Stamps {
 }
 
 impl Stamps {
+    /// The 64 bits of a packet number in their place.
+    fn of_number(number: u64) -> Stamps {
+        Stamps { sent: Stamp(number as u32), echo: Stamp((number >> 32) as u32) }
+    }
+
+    fn number(self) -> u64 {
+        u64::from(self.sent.0) | u64::from(self.echo.0) << 32
+    }
+
     /// As on the wire.
     pub fn words(self) -> (u32, u32) {
         (self.sent.word(), self.echo.word())
@@ -427,6 +457,10 @@ impl Packet {
             let payload = length.saturating_sub(UDP_HEADER) as u32;
             return Header::Udp { payload, number: self.seq };
         }
+        if self.transport == Packet::QUIC {
+            let payload = length.saturating_sub(UDP_HEADER) as u32;
+            return Header::Udp { payload, number: self.number() };
+        }
         let syn = self.is_syn();
         Header::Tcp(Tcp {
             // The SYN takes number 0.
@@ -462,9 +496,25 @@ pub(crate) enum Message {
     Syn(Syn),
     Request(Request),
     Ack(Ack),
+    Quic(quic::Message),
 }
 
 impl Message {
+    /// QUIC: bytes of payload of its UDP datagram.
+    pub(crate) fn udp_payload(&self) -> u32 {
+        u32::from(self.ip_length()).saturating_sub(UDP_HEADER as u32)
+    }
+
+    /// Whether it ends the handshake and has the request.
+    pub(crate) fn is_request(&self) -> bool {
+        matches!(self, Message::Request(_) | Message::Quic(quic::Message::Request { .. }))
+    }
+
+    /// Whether it only acknowledges.
+    pub(crate) fn is_acknowledgement(&self) -> bool {
+        matches!(self, Message::Ack(_) | Message::Quic(quic::Message::Ack(_)))
+    }
+
     /// Its IP length. As many counters of AccECN are in it as blocks of SACK leave room for: TCP options have
     /// 40 B at most (RFC 9293 §3.1), 28 beside time stamps.
     pub(crate) fn ip_length(&self) -> u16 {
@@ -476,6 +526,7 @@ impl Message {
                 let (sack, room) = ack.room();
                 HEADER + sack + option(ack.option.is_some()).min(room)
             }
+            Message::Quic(message) => message.ip_length(REQUEST as u16).into(),
         };
         length as u16
     }

@@ -202,6 +202,11 @@ fn send_buffer() {
 }
 
 #[test]
+fn quic_endpoint() {
+    check("quic-endpoint", &[]);
+}
+
+#[test]
 fn rate_limited() {
     check("rate-limited", &[]);
 }

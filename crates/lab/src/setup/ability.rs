@@ -1,5 +1,6 @@
 //! The features that a kernel's TCP has for a group, and the messages about missing ones.
 
+use l4s_cc::Endpoint;
 use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{AccEcn, Group, Peer};
 use l4s_os::OsError;
@@ -24,6 +25,13 @@ pub(super) struct Ability {
 impl Ability {
     /// The features of `control` for a group. [`OsError::Unsupported`] names missing ones.
     pub fn of(group: &Group, control: &Control, options: &LabOptions) -> Result<Ability, OsError> {
+        if group.endpoint == Endpoint::Quic {
+            return Err(OsError::Unsupported(
+                "a kernel has no QUIC: expected `endpoint = \"linux-tcp\"`; `--on sim` has QUIC, and a \
+                 `[[program]]` may be a QUIC stack"
+                    .to_owned(),
+            ));
+        }
         let prague = match &group.cc {
             l4s_cc::Config::Prague(config) if control.ours || options.built => {
                 Some(able(config, options.built)?)

@@ -237,6 +237,8 @@ fn what_no_kernel_does_is_refused_with_words() {
     assert!(long.starts_with("UDP source `U`: a packet of 9000 bytes"), "{long}");
     let ace = refused(&format!("{group}cc = \"prague\"\naccecn = \"ace\"\n"));
     assert!(ace.starts_with("group `A`: a kernel sends its AccECN option"), "{ace}");
+    let quic = refused(&format!("{group}cc = \"prague\"\nendpoint = \"quic\"\n"));
+    assert!(quic.starts_with("group `A`: a kernel has no QUIC: expected `endpoint"), "{quic}");
     let jumbo = refused(&format!("{group}cc = \"reno\"\nmss = 8948\n"));
     assert_eq!(jumbo, "group `A`: packets of 9000 B: expected an `mss` of 536 to 1448");
     let first = refused(&format!("{group}cc = \"reno\"\ninitial_window = 4\n"));

@@ -1,5 +1,6 @@
 //! `[[app]]`: applications that write at a rate of their own.
 
+use l4s_cc::Endpoint;
 use l4s_model::{App, Group, Hold};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
@@ -154,6 +155,13 @@ pub(super) fn apps(
         let name = Some(&name).filter(|name| !name.is_empty());
         let group = name.and_then(|name| names.group(name, "app.group", &place("group"), gathered));
         let (Some(group), true) = (group, gathered.count() == before) else { continue };
+        if groups[group].0.endpoint == Endpoint::Quic && app.hold != Hold::None {
+            let message = "`app.hold`: a QUIC stack holds nothing back".to_owned();
+            let help =
+                "leave `hold` out, or set `endpoint = \"linux-tcp\"` in its group".to_owned();
+            gathered.add(&place("hold"), message, Some(help));
+            continue;
+        }
         app.group = group;
         all.push(app);
     }

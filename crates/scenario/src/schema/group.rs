@@ -1,5 +1,6 @@
 //! `[[group]]`: TCP flows that behave alike.
 
+use l4s_cc::Endpoint;
 use l4s_model::{
     AccEcn, DEFAULT_MSS, Direction, EcnMode, Feedback, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER,
     MOST_MSS, Peer,
@@ -37,6 +38,9 @@ const KINDS_OF_PEER: [(&str, Peer); 4] = [
     ("none", Peer::None),
 ];
 
+const KINDS_OF_ENDPOINT: [(&str, Endpoint); 2] =
+    [("linux-tcp", Endpoint::LinuxTcp), ("quic", Endpoint::Quic)];
+
 const KINDS_OF_ACCECN: [(&str, AccEcn); 2] = [("option", AccEcn::Option), ("ace", AccEcn::Ace)];
 
 /// A group before its flows are counted out.
@@ -44,6 +48,7 @@ const KINDS_OF_ACCECN: [(&str, AccEcn); 2] = [("option", AccEcn::Option), ("ace"
 pub(crate) struct GroupDraft {
     pub name: String,
     pub direction: Direction,
+    pub endpoint: Endpoint,
     pub ecn: EcnMode,
     pub peer: Peer,
     pub accecn: AccEcn,
@@ -82,6 +87,15 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
         required: false,
         read: |group, node| direction(node).map(|direction| group.direction = direction),
         write: |group| direction_item(group.direction),
+    },
+    Field {
+        name: "endpoint",
+        doc: "the transport: linux-tcp, or quic as RFC 9002 has it, on `sim` alone",
+        required: false,
+        read: |group, node| {
+            word(node, &KINDS_OF_ENDPOINT).map(|endpoint| group.endpoint = endpoint)
+        },
+        write: |group| written(&KINDS_OF_ENDPOINT, group.endpoint),
     },
     Field {
         name: "ecn",
@@ -244,6 +258,7 @@ pub(super) fn groups<'a>(
         let mut draft = GroupDraft {
             name: String::new(),
             direction: Direction::Down,
+            endpoint: Endpoint::LinuxTcp,
             ecn: EcnMode::Auto,
             peer: Peer::default(),
             accecn: AccEcn::default(),
@@ -333,6 +348,7 @@ pub(super) fn counted_out(
         name: draft.name,
         direction: draft.direction,
         cc,
+        endpoint: draft.endpoint,
         ecn: draft.ecn,
         peer: draft.peer,
         accecn: draft.accecn,
@@ -352,6 +368,9 @@ pub(super) fn counted_out(
         );
         gathered.add(&place("rcvbuf"), message, None);
     }
+    if group.endpoint == Endpoint::Quic {
+        refuse_tcp_settings(&group, place, gathered);
+    }
     let accurate = matches!(group.negotiated().feedback, Feedback::Accurate { .. });
     if group.accecn == AccEcn::Ace && !accurate {
         let kind = group.cc.kind();
@@ -361,4 +380,36 @@ pub(super) fn counted_out(
         gathered.add(&place("accecn"), message, Some(help.to_owned()));
     }
     (gathered.count() == before).then_some(group)
+}
+
+/// Settings of TCP that no QUIC connection has.
+fn refuse_tcp_settings(group: &Group, place: impl Fn(&str) -> Place, gathered: &mut Gathered) {
+    let mut refuse = |key: &str, found: String, help: &str| {
+        let message = format!("`group.{key}`: {found} with `endpoint = \"quic\"`");
+        gathered.add(&place(key), message, Some(help.to_owned()));
+    };
+    let window = "leave it out: flow control of QUIC limits no sender here; or set `endpoint = \"linux-tcp\"`";
+    if group.rcvbuf.is_some() {
+        refuse("rcvbuf", "no receive window of TCP".to_owned(), window);
+    }
+    if group.sndbuf.is_some() {
+        refuse("sndbuf", "no send buffer of TCP".to_owned(), window);
+    }
+    if group.accecn == AccEcn::Ace {
+        let help = "leave `accecn` out: ACK frames count marks exactly (RFC 9000 section 13.4.1)";
+        refuse("accecn", "no AccECN".to_owned(), help);
+    }
+    if let Some((name, _)) = KINDS_OF_PEER
+        .iter()
+        .find(|(_, peer)| *peer == group.peer && !matches!(peer, Peer::Auto | Peer::None))
+    {
+        let help = "\"auto\" has clients that count marks in ACK frames, and \"none\" clients that report no ECN";
+        refuse("peer", format!("no \"{name}\""), help);
+    }
+    if let l4s_cc::Config::Prague(prague) = &group.cc {
+        if prague.fallback == l4s_cc::prague::Fallback::Active {
+            let help = "`fallback = \"passive\"`, or `endpoint = \"linux-tcp\"`: tracers are read from D-SACK";
+            refuse("cc", "no tracers (`fallback = \"active\"`)".to_owned(), help);
+        }
+    }
 }

@@ -341,7 +341,11 @@ impl Dice {
             if self.one_in(2) {
                 text += &format!("ecn = \"{}\"\n", self.pick(&["auto", "classic", "l4s"]));
             }
-            if self.one_in(2) {
+            let is_quic = self.one_in(16);
+            if is_quic {
+                text += "endpoint = \"quic\"\n";
+            }
+            if !is_quic && self.one_in(2) {
                 text += &format!("peer = \"{}\"\n", self.pick(&["accecn", "rfc3168", "none"]));
             }
             if self.one_in(32) {
@@ -353,7 +357,7 @@ impl Dice {
             if self.one_in(4) {
                 text += &format!("initial_window = {}\n", self.between(1, 1000));
             }
-            if self.one_in(4) {
+            if !is_quic && self.one_in(4) {
                 text += &format!("sndbuf = \"{}b\"\n", self.between(4096, 1_073_741_823));
                 text += &format!("rcvbuf = \"{}b\"\n", self.between(35_792, 1_073_741_823));
             }

@@ -15,7 +15,8 @@ impl<O> Acknowledgements<Packet> for ForwardOfHop<'_, O> {
 
     fn acknowledgement(&self, packet: &Packet) -> Option<Ack> {
         let ack = match self.mail.look(packet.kept_at()?) {
-            Message::Syn(_) => return None,
+            // Those of QUIC are encrypted.
+            Message::Syn(_) | Message::Quic(_) => return None,
             Message::Request(request) => {
                 return Some(Ack { number: 1, ace: request.flags.ace(), ..Ack::default() });
             }

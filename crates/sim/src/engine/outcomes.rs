@@ -20,7 +20,8 @@ fn answers(form: TracerSet, aqm: &str, beside: &str, rate: &str, rtt: &str) -> (
     let script = Script::new(form);
     let mut observer = ();
     let mut engine = Engine::new(&plan.points[0].scenario, &mut observer);
-    engine.connections.at(0).unwrap().server.follow(script.clone());
+    let Server::Tcp(server) = &mut engine.connections.at(0).unwrap().server else { panic!() };
+    server.follow(script.clone());
     engine.advance(Time::ZERO + Duration::from_secs(20));
     let answers = script.answers();
     (answers.sent, answers.overtaken, answers.in_order)

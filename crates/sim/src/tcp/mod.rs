@@ -12,15 +12,15 @@ mod buffer;
 mod client;
 mod handshake;
 mod pace;
-mod ranges;
-mod rate;
+pub(crate) mod ranges;
+pub(crate) mod rate;
 mod receiver;
 mod reordering;
 mod rtt;
 mod scoreboard;
 mod send_buffer;
 mod sender;
-mod supply;
+pub(crate) mod supply;
 mod usage;
 
 pub(crate) use accecn::INITIAL_BYTES;
@@ -28,7 +28,6 @@ pub(crate) use accecn::INITIAL_BYTES;
 pub use crate::packet::{AccEcn, Duplicate, Request, Stamp, Stamps, Syn, SynAck};
 pub use client::{Client, Offer};
 pub use receiver::{Arrived, Receiver};
-pub(crate) use sender::Answer;
 pub use sender::{Output, Sender, SenderConfig, State};
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// Disjoint, non-adjacent ranges `[from, to)`, the lowest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Ranges {
+pub(crate) struct Ranges {
     ranges: Vec<(u64, u64)>,
 }
 

@@ -34,7 +34,7 @@ struct Newest {
 
 /// The state of one connection.
 #[derive(Clone, Debug)]
-pub(super) struct Sampler {
+pub(crate) struct Sampler {
     /// Segments delivered. The SYN-ACK counts.
     delivered: u64,
     delivered_at: Time,

@@ -36,7 +36,6 @@ use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
 use crate::packet::{AccEcn, Ack, Request, Segment, Stamp, Stamps, Syn, SynAck, announced_mss};
-pub(crate) use answer::Answer;
 use recovery::{Progress, Resend};
 use tracing::Tracing;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::send_buffer::{Push, SendBuffer};
 
 /// The send buffer of a connection. Positions are bytes of the stream, from 0.
 #[derive(Clone, Debug)]
-pub(super) struct Supply {
+pub(crate) struct Supply {
     /// Payload of a full segment in bytes.
     payload: u16,
     /// How many bytes there are by now; `u64::MAX` without end.
@@ -35,7 +35,7 @@ struct Writes {
 
 /// A segment to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cut {
+pub(crate) struct Cut {
     /// Bytes of payload.
     pub payload: u16,
     /// Whether it ends all that was written, or the connection.
@@ -96,7 +96,7 @@ impl Supply {
     }
 
     /// The server writes into its send buffer. See [`SendBuffer::step`].
-    pub fn step(&mut self, una: u64, nxt: u64) -> Option<Push> {
+    pub(super) fn step(&mut self, una: u64, nxt: u64) -> Option<Push> {
         let written = self.bytes;
         let (more, push) = self.buffer()?.step(written, una, nxt)?;
         self.bytes += more;

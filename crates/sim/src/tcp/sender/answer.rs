@@ -1,29 +1,11 @@
 //! The packets of a client, in their form on the wire.
 
-use l4s_model::SourceId;
-use l4s_observe::{Contents, EcnFlags, Header, OnWire, Tcp, Wire};
+use l4s_observe::{EcnFlags, Tcp};
 use l4s_units::Ecn;
 
 use super::Sender;
-use crate::packet::{
-    Ack, ByteCounters, Message, REQUEST, Request, Return, Stamp, Syn, announced_mss,
-};
+use crate::packet::{Ack, ByteCounters, Message, REQUEST, Request, Stamp, Syn, announced_mss};
 use crate::tcp::accecn::INITIAL_BYTES;
-
-/// A message that arrives at its server.
-pub(crate) struct Answer<'a> {
-    pub returned: &'a Return,
-    pub group: SourceId,
-    pub server: &'a Sender,
-}
-
-impl OnWire for Answer<'_> {
-    fn wire(&self) -> Wire<'_> {
-        let (ecn, tcp) = self.server.answer(&self.returned.message);
-        let contents = Contents::Headers(ecn, Header::Tcp(tcp));
-        Wire { flow: self.returned.flow, group: self.group, contents }
-    }
-}
 
 impl Sender {
     /// The client's receive window as far as the server knows: before the first acknowledgement its
@@ -37,13 +19,13 @@ impl Sender {
         match message {
             Message::Syn(syn) => syn.ecn,
             Message::Request(_) => self.ecn.unwrap_or_default(),
-            Message::Ack(_) => self.retransmission_ecn(),
+            Message::Ack(_) | Message::Quic(_) => self.retransmission_ecn(),
         }
     }
 
-    /// The ECN field and the header of a client's message.
-    fn answer(&self, message: &Message) -> (Ecn, Tcp) {
-        let tcp = match *message {
+    /// The header of a client's message.
+    pub(crate) fn answer(&self, message: &Message) -> Tcp {
+        match *message {
             Message::Syn(Syn { flags, sent, .. }) => Tcp {
                 syn: true,
                 flags,
@@ -65,8 +47,8 @@ impl Sender {
                 ..Tcp::default()
             },
             Message::Ack(ack) => self.acknowledgement(&ack),
-        };
-        (self.ecn_of(message), tcp)
+            Message::Quic(_) => Tcp::default(),
+        }
     }
 
     /// The header of an acknowledgement: on the wire the stream begins behind the SYN.

@@ -1,0 +1,175 @@
+//! The client: opens the connection, receives, and acknowledges packets by their numbers.
+
+use l4s_units::{Duration, Ecn, Time};
+
+use super::MAX_ACK_DELAY;
+use super::message::{Acknowledgement, EcnCounts, Message};
+use super::received::Received;
+use crate::packet::Packet;
+use crate::tcp::ranges::Ranges;
+
+/// The first wait for an answer of the server (RFC 9002 §6.2.2).
+const INITIAL_TIMEOUT: Duration = Duration::from_millis(999);
+/// Packets that open a connection before it is given up. With the last timeout that is 63 s, as long as a server
+/// may be silent to clients of the web.
+const ATTEMPTS: u32 = 6;
+/// Packets that elicit an acknowledgement (RFC 9000 §13.2.2).
+const ACK_ELICITING: u32 = 2;
+
+/// The client's side of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    state: State,
+    received: Received,
+    /// When the largest number arrived.
+    largest_at: Time,
+    /// Packets received and not acknowledged.
+    pending: u32,
+    /// When an acknowledgement that is delayed goes out.
+    due: Time,
+    /// Packets by codepoint, where it counts them.
+    counts: Option<EcnCounts>,
+    /// The first byte not received. The application has read those before it.
+    next: u64,
+    /// Data that was received above it.
+    beyond: Ranges,
+    /// How many bytes it fetches; known once the packet with the end of the stream arrived.
+    size: u64,
+    last_arrival: Time,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Packets sent, and when the next is due.
+    Opening {
+        attempts: u32,
+        due: Time,
+    },
+    Open,
+    /// Everything arrived; or the server never answered.
+    Closed,
+}
+
+impl Client {
+    /// A client that has sent nothing; `counts` says whether it reports ECN.
+    pub fn new(counts: bool) -> Self {
+        Client {
+            state: State::Opening { attempts: 0, due: Time::NEVER },
+            received: Received::default(),
+            largest_at: Time::ZERO,
+            pending: 0,
+            due: Time::NEVER,
+            counts: counts.then(EcnCounts::default),
+            next: 0,
+            beyond: Ranges::default(),
+            size: u64::MAX,
+            last_arrival: Time::ZERO,
+        }
+    }
+
+    /// When its timer is due.
+    pub fn deadline(&self) -> Time {
+        match self.state {
+            State::Opening { due, .. } => due,
+            State::Open => self.due,
+            State::Closed => Time::NEVER,
+        }
+    }
+
+    /// Whether everything arrived.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// When the last packet with new data arrived; time zero where none did.
+    pub fn last_arrival(&self) -> Time {
+        self.last_arrival
+    }
+
+    /// Bytes that the application has read, each once and in order.
+    pub fn read(&self) -> u64 {
+        self.next
+    }
+
+    /// Opens the connection, or tries again.
+    pub fn open(&mut self, now: Time) -> Option<Message> {
+        let State::Opening { attempts, .. } = self.state else { return None };
+        if attempts == ATTEMPTS {
+            self.state = State::Closed;
+            return None;
+        }
+        let due = now + INITIAL_TIMEOUT * (1 << attempts);
+        self.state = State::Opening { attempts: attempts + 1, due };
+        Some(Message::Initial)
+    }
+
+    /// A packet arrived; `send` gets the answer, if there is one.
+    pub fn on_packet(&mut self, packet: &Packet, now: Time, mut send: impl FnMut(Message)) {
+        let number = packet.number();
+        if packet.is_syn() {
+            if let State::Opening { .. } = self.state {
+                self.state = State::Open;
+            }
+            return send(Message::Request { answers: number });
+        }
+        if packet.fin() {
+            self.size = packet.seq + u64::from(packet.payload());
+        }
+        let end = self.received.end();
+        if !self.received.add(number) {
+            return;
+        }
+        if let Some(counts) = &mut self.counts {
+            counts.add(packet.ecn);
+        }
+        if number >= end {
+            self.largest_at = now;
+        }
+        self.take(packet.seq, packet.seq + u64::from(packet.payload()), now);
+        self.pending += 1;
+        // RFC 9000 §13.2.1: signs of loss, reordering and congestion are not delayed.
+        let at_once = number != end || packet.ecn == Ecn::Ce || self.next >= self.size;
+        if at_once || self.pending >= ACK_ELICITING {
+            send(self.acknowledge(now));
+        } else if self.due == Time::NEVER {
+            self.due = now + MAX_ACK_DELAY;
+        }
+        if self.next >= self.size {
+            self.state = State::Closed;
+        }
+    }
+
+    /// The timer is due.
+    pub fn on_timer(&mut self, now: Time) -> Option<Message> {
+        match self.state {
+            State::Opening { .. } => self.open(now),
+            State::Open if now >= self.due => Some(self.acknowledge(now)),
+            State::Open | State::Closed => None,
+        }
+    }
+
+    /// A part of the stream arrived.
+    fn take(&mut self, from: u64, to: u64, now: Time) {
+        if to > self.next {
+            self.last_arrival = now;
+        }
+        if from > self.next {
+            return self.beyond.insert(from, to, |_, _| {});
+        }
+        self.next = self.next.max(to);
+        if !self.beyond.is_empty() {
+            if let Some((_, end)) = self.beyond.containing(self.next) {
+                self.next = end;
+            }
+            self.beyond.remove_below(self.next);
+        }
+    }
+
+    fn acknowledge(&mut self, now: Time) -> Message {
+        (self.pending, self.due) = (0, Time::NEVER);
+        let (first, older) = self.received.fields();
+        let delay = Acknowledgement::delay_field(now.since(self.largest_at));
+        let largest = self.received.end().saturating_sub(1);
+        Message::Ack(Acknowledgement { largest, delay, first, older, counts: self.counts })
+    }
+}
