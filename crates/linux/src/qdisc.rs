@@ -49,11 +49,8 @@ impl Qdisc {
             Config::Codel(config) => config.limit,
             Config::FqCodel(config) => config.limit,
             Config::Cobalt(config) => config.limit,
-            Config::CurvyRed(_)
-            | Config::Pi2(_)
-            | Config::Red(_)
-            | Config::Fifo(_)
-            | Config::Foreign(_) => Limit::packets(1),
+            // Those that count bytes in Linux too, and those that it does not have.
+            _ => Limit::packets(1),
         };
         if limit.bytes != Bytes::new(u64::MAX) {
             return Err(OsError::Unsupported(format!(
