@@ -20,6 +20,7 @@ mod engine;
 mod imperfect;
 mod line;
 mod mail;
+mod pace;
 mod packet;
 mod quic;
 mod schedule;

@@ -7,7 +7,6 @@
 mod client;
 mod flight;
 mod message;
-mod pace;
 mod received;
 mod rtt;
 mod sender;

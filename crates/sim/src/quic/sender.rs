@@ -16,8 +16,8 @@ use l4s_units::{Bytes, Duration, Ecn, Time};
 use self::ecn::Validation;
 use super::flight::{Data, Flight, Losses};
 use super::message::{Acknowledgement, Datagram, Message};
-use super::pace::{NO_RESTART, Pace};
 use super::rtt::Rtt;
+use crate::pace::Pace;
 use crate::packet::HEADER;
 use crate::tcp::SenderConfig;
 use crate::tcp::ranges::Ranges;
@@ -29,6 +29,9 @@ const PROBES: u32 = 2;
 /// Packets at the start of a connection that leave together (RFC 9002 §7.7), unless the congestion control has a
 /// rate for them.
 const FREE_PACKETS: u64 = 10;
+
+/// The time of a pause that no window restarts after: RFC 9002 has no rule for it.
+const NO_RESTART: Duration = Duration::MAX;
 
 /// The actions of a sender.
 pub(crate) trait Output {
@@ -457,7 +460,9 @@ impl Sender {
             None => (self.decision.pacing, self.decision.quantum),
         };
         if let Some(rate) = rate {
-            self.pace.charge(Bytes::new(u64::from(payload) + HEADER), rate, burst, now);
+            let bytes = Bytes::new(u64::from(payload) + HEADER);
+            let credit = |span| span * u64::from(burst.saturating_sub(1));
+            self.pace.charge(bytes, rate, credit, now);
         }
     }
 

@@ -11,7 +11,6 @@ pub mod accecn;
 mod buffer;
 mod client;
 mod handshake;
-mod pace;
 pub(crate) mod ranges;
 pub(crate) mod rate;
 mod receiver;

@@ -28,13 +28,13 @@ use l4s_units::{Duration, Ecn, Time};
 
 use super::accecn::Decoder;
 use super::buffer;
-use super::pace::Pace;
 use super::rate::Sampler;
 use super::reordering::Reordering;
 use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
+use crate::pace::Pace;
 use crate::packet::{AccEcn, Ack, Request, Segment, Stamp, Stamps, Syn, SynAck, announced_mss};
 use recovery::{Progress, Resend};
 use tracing::Tracing;

@@ -5,12 +5,13 @@ use l4s_units::{Bytes, Duration, Ecn, Rate, Time};
 
 use super::{Output, Purpose, Sender, State, Timer};
 use crate::packet::{Segment, Stamp};
-use crate::tcp::pace::Pace;
 use crate::tcp::send_buffer::Push;
 use crate::tcp::supply::Cut;
 
 /// The most that one unit of segmentation offload holds.
 const GSO_MAX: u64 = 65_536;
+/// Segments at the start of a connection that are not paced, unless the congestion control has a rate for them.
+const FREE_SEGMENTS: u64 = 10;
 /// The time that counts as recent, or near, for bursts.
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -131,7 +132,7 @@ impl Sender {
             }
             self.supply.sent_unit(self.board.nxt_byte());
             sent += unit;
-            let free = self.board.nxt() <= Pace::FREE_SEGMENTS;
+            let free = self.board.nxt() <= FREE_SEGMENTS;
             self.charge(unit, initial.or(if free { None } else { pacing }), now);
             if ONE {
                 break;
@@ -199,7 +200,7 @@ impl Sender {
     /// The rate at which the initial window leaves, segment by segment; `None` where it leaves at once.
     #[inline]
     fn initial_pacing(&self) -> Option<Rate> {
-        if self.board.nxt() >= Pace::FREE_SEGMENTS {
+        if self.board.nxt() >= FREE_SEGMENTS {
             return None;
         }
         self.cc.prague()?.initial_pacing(self.rtt.smoothed()?)
@@ -216,7 +217,8 @@ impl Sender {
     fn charge(&mut self, segments: u32, rate: Option<Rate>, now: Time) {
         if let Some(rate) = rate {
             let bytes = u64::from(segments) * u64::from(self.payload);
-            self.pace.charge(Bytes::new(bytes), rate, now);
+            // `tcp_update_skb_after_send` takes half of a burst's time into account.
+            self.pace.charge(Bytes::new(bytes), rate, |span| span / 2, now);
         }
     }
 
