@@ -250,10 +250,7 @@ impl Part {
             on: options.on,
             jobs: options.jobs,
             out: Some(out),
-            existing: match options.out.is_none() || options.replace {
-                true => Existing::Renew,
-                false => Existing::Resume,
-            },
+            existing: Existing::of_named(options.out.as_deref(), options.replace),
             trace: None,
             json: false,
             pictures: Pictures::Sheet(&[]),

@@ -115,6 +115,14 @@ pub enum Existing {
     Renew,
 }
 
+impl Existing {
+    /// For a command that goes on where it was stopped, if its folder was named. The folder that it has otherwise
+    /// is its own.
+    pub fn of_named(out: Option<&Path>, replace: bool) -> Existing {
+        if out.is_none() || replace { Existing::Renew } else { Existing::Resume }
+    }
+}
+
 impl Folder {
     /// Takes a folder for `manifest`: a new or empty one, or its own as `existing` says.
     pub fn claim(path: &Path, manifest: &Manifest, existing: Existing) -> Result<Folder, Failure> {

@@ -184,10 +184,7 @@ fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
         on: Substrate::Sim,
         jobs: Some(if alone { threads } else { threads.div_ceil(AT_A_TIME) }),
         out: Some(out),
-        existing: match options.out.is_none() || options.replace {
-            true => Existing::Renew,
-            false => Existing::Resume,
-        },
+        existing: Existing::of_named(options.out.as_deref(), options.replace),
         trace: None,
         json: false,
         pictures: if alone { Pictures::Both } else { Pictures::Sheet(figure.pictures) },
