@@ -1,7 +1,7 @@
 //! What the data plane can do on this machine: bulk TCP between two network namespaces.
 //!
 //! ```text
-//! forward rate=200mbit seconds=10 flows=2 rtt=10ms spin=20 batch=16 realtime=true pinned=true
+//! forward rate=200mbit seconds=10 flows=2 rtt=10ms batch=16 realtime=true pinned=true
 //! ```
 //!
 //! Every key may be left out; `cc` and `gso` are others. It needs root, for the namespaces, and
@@ -93,7 +93,6 @@ fn measure(options: &Options) -> Result<(), Anything> {
     let stop = AtomicBool::new(false);
     let end = Time::ZERO + scenario.duration;
     let mut settings = Settings::new(clock, end, &stop);
-    settings.spin = Duration::from_micros(get(options, "spin", "20").parse()?);
     settings.batch = get(options, "batch", "16").parse()?;
     settings.realtime = get(options, "realtime", "true") == "true";
     let (_sender, reports) = mpsc::channel();

@@ -2,7 +2,7 @@
 //!
 //! One thread does it all: it processes due events, then the devices, and then waits for
 //! whichever comes first. The kernel wakes a thread some microseconds late, so it waits only until
-//! shortly before something is due and looks again and again from then on; but see [`Rest`].
+//! shortly before something is due and looks again and again from then on.
 //!
 //! Writing to a device runs the receiving TCP in this thread, up to and including the ACK that it
 //! sends, and so does writing an ACK with the segments that it lets out. So most of the time spent
@@ -31,7 +31,7 @@ use crate::plane::{Delivery, LARGE_BUFFER, Plane};
 use crate::pool::Buffer;
 use l4s_flows::ip::{IpPacket, complete_checksum};
 use l4s_os::Clock;
-use l4s_os::{Advice, Realtime, Rest, processor_time};
+use l4s_os::Realtime;
 use l4s_os::{Offload, Read, Tun, Written};
 
 /// How long it waits at most before it looks whether it should stop.
@@ -79,8 +79,6 @@ pub struct Settings<'a> {
     pub end: Time,
     /// Set by others to end the run before.
     pub stop: &'a AtomicBool,
-    /// From how long before something is due it looks again and again instead of waiting.
-    pub spin: Duration,
     /// Packets that it reads from a device before it looks at the others.
     pub batch: usize,
     /// Whether to ask for a core, real-time priority and locked memory.
@@ -101,8 +99,7 @@ pub struct Turn {
 impl<'a> Settings<'a> {
     /// The choices that were found to be best.
     pub fn new(clock: Clock, end: Time, stop: &'a AtomicBool) -> Settings<'a> {
-        let spin = Duration::from_micros(20);
-        Settings { clock, end, stop, spin, batch: 16, realtime: true, turns: None }
+        Settings { clock, end, stop, batch: 16, realtime: true, turns: None }
     }
 }
 
@@ -211,7 +208,7 @@ pub fn pump(
         return Err(PumpError::Count { ports: ports.len(), pairs: plane.pairs() });
     }
     let watched = Watched::new(ports).map_err(PumpError::Wait)?;
-    let realtime = settings.realtime.then(Realtime::enter);
+    let mut realtime = settings.realtime.then(|| Realtime::enter(settings.clock.now()));
     let sampling = observer.sampling_interval();
     let interval = sampling.unwrap_or(ATTENTION);
     let mut pump = Pump {
@@ -236,7 +233,7 @@ pub fn pump(
         packets: 0,
     };
     let before = usage();
-    let times = pump.run(&watched, settings);
+    let times = pump.run(&watched, settings, realtime.as_mut());
     let after = usage();
     let times = times?;
     Ok(Pumped {
@@ -359,12 +356,12 @@ impl Pump<'_> {
     fn run(
         &mut self,
         watched: &Watched,
-        Settings { clock, end, stop, spin, batch, turns, .. }: Settings<'_>,
+        Settings { clock, end, stop, batch, turns, .. }: Settings<'_>,
+        mut realtime: Option<&mut Realtime>,
     ) -> Result<Times, PumpError> {
         let mut events = Vec::with_capacity(64);
         let mut now = clock.now();
         let (mut busy, mut stalls) = (Duration::ZERO, Stalls::default());
-        let mut rest = Rest::new(now, processor_time());
         loop {
             self.catch_up(now.min(end));
             if let Some(turns) = turns {
@@ -379,18 +376,15 @@ impl Pump<'_> {
             let looked = clock.now();
             // Before the run begins there is nothing to be on time for.
             let left = if looked == Time::ZERO { BEFORE } else { until.since(looked) };
-            let (wait, rest_for) = match rest.advice(looked, processor_time) {
-                Advice::Free => (left.min(ATTENTION).saturating_sub(spin), Duration::ZERO),
-                Advice::Wait => (left.min(ATTENTION), Duration::ZERO),
-                Advice::Rest(pause) => {
-                    pause_for(pause);
-                    (Duration::ZERO, pause)
-                }
-            };
+            let mut wait = left.min(ATTENTION);
+            if let Some(realtime) = &mut realtime {
+                realtime.take_turns(looked);
+                wait = wait.saturating_sub(realtime.spin());
+            }
             watched.wait(wait, &mut events).map_err(PumpError::Wait)?;
             let woke = clock.now();
             // Waiting is no work, and neither is looking in vain.
-            let idle = !rest_for.is_zero() || !wait.is_zero() || events.is_empty();
+            let idle = !wait.is_zero() || events.is_empty();
             for event in &events {
                 let source = Source::from(event.data.u64());
                 self.attend(source, event.flags, batch)?;
@@ -403,7 +397,7 @@ impl Pump<'_> {
             now = clock.now();
             let waited = if idle { woke.since(looked) } else { Duration::ZERO };
             let worked = now.since(turn).saturating_sub(waited);
-            stalls.record(now.since(turn), wait + rest_for);
+            stalls.record(now.since(turn), wait);
             if !events.is_empty() || until <= now {
                 busy += worked;
             }
@@ -580,12 +574,6 @@ fn timespec(span: Duration) -> Timespec {
         tv_sec: (span.as_nanos() / 1_000_000_000) as i64,
         tv_nsec: (span.as_nanos() % 1_000_000_000) as _,
     }
-}
-
-/// Leaves the core to others, with any work left.
-fn pause_for(pause: Duration) {
-    // An interrupted rest is made up for later.
-    let _ = rustix::thread::nanosleep(&timespec(pause));
 }
 
 /// All that may wake the pump.

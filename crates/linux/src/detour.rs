@@ -27,7 +27,7 @@ use l4s_lab::{
 use l4s_model::{Change, FlowId, Ip, PathEvent, Scenario, SourceId};
 use l4s_observe::Traced;
 use l4s_os::netlink::Netlink;
-use l4s_os::{Advice, Clock, OsError, Realtime, Rest, processor_time};
+use l4s_os::{Clock, OsError, Realtime};
 use l4s_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{
@@ -43,8 +43,6 @@ use crate::wire::{BATCH, LONGEST, Wire};
 
 /// How long it waits at most before it looks whether it should stop.
 const ATTENTION: Duration = Duration::from_millis(10);
-/// In real time: from so long before something is due it looks again and again instead of sleeping.
-const SPIN: Duration = Duration::from_micros(50);
 
 /// Something that happened to a packet on an imperfect stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -439,7 +437,7 @@ enum Wait {
         attention: Time,
     },
     /// In short pieces, and not at all shortly before something is due.
-    Real { _realtime: Box<Realtime>, rest: Rest, watchdog: Watchdog },
+    Real { realtime: Box<Realtime>, watchdog: Watchdog },
 }
 
 impl Wait {
@@ -450,13 +448,9 @@ impl Wait {
     }
 
     fn in_real_time(clock: Clock) -> Wait {
-        let _realtime = Box::new(Realtime::enter());
         let now = clock.now();
-        Wait::Real {
-            _realtime,
-            rest: Rest::new(now, processor_time()),
-            watchdog: Watchdog::new(now),
-        }
+        let realtime = Box::new(Realtime::enter(now));
+        Wait::Real { realtime, watchdog: Watchdog::new(now) }
     }
 
     /// Waits for packets until something is `due`, and for [`ATTENTION`] at most. Returns a time that is
@@ -496,19 +490,11 @@ impl Wait {
                 // Packets have their times with them.
                 Ok((if is_over { at } else { Time::ZERO }, readable(&files)))
             }
-            Wait::Real { rest, watchdog, .. } => {
+            Wait::Real { realtime, watchdog } => {
                 let now = clock.now();
                 watchdog.look(now, ATTENTION);
-                let left = due.since(now).min(ATTENTION);
-                let most = match rest.advice(now, processor_time) {
-                    Advice::Free => left.saturating_sub(SPIN),
-                    Advice::Wait => left,
-                    Advice::Rest(pause) => {
-                        let pause = core::time::Duration::from_nanos(pause.as_nanos());
-                        std::thread::sleep(pause);
-                        Duration::ZERO
-                    }
-                };
+                realtime.take_turns(now);
+                let most = due.since(now).min(ATTENTION).saturating_sub(realtime.spin());
                 let mut files = files(wires[0].1.as_fd());
                 wait(&mut files[..wires.len()], Some(most))?;
                 Ok((clock.now(), readable(&files)))

@@ -17,5 +17,5 @@ mod tun;
 pub use clock::{Clock, now_ns};
 pub use error::{OsError, reason};
 pub use host::{Host, Interface, has_control, jiffy};
-pub use realtime::{Advice, Realtime, Rest, keep_off_spare_core, processor_time, spare_core};
+pub use realtime::{Realtime, keep_off_spare_core, spare_core};
 pub use tun::{Offload, Read, Tun, Written};

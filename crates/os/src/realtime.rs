@@ -9,9 +9,8 @@ use std::thread::JoinHandle;
 use l4s_units::{Duration, Time};
 use rustix::mm::MlockAllFlags;
 use rustix::thread::CpuSet;
-use rustix::time::{ClockId, clock_gettime};
 
-/// The nice value where real-time priority is not available.
+/// The nice value where real-time priority is not available, or given up for a while.
 const NICE: i32 = -20;
 /// The lowest real-time priority: above all that has none, below the kernel's own threads.
 const PRIORITY: libc::c_int = 1;
@@ -26,28 +25,48 @@ pub struct Realtime {
     /// Whether its memory stays where it is.
     pub locked: bool,
     before: Option<CpuSet>,
+    turns: Turns,
     _awake: Option<Awake>,
 }
 
 impl Realtime {
-    /// Makes this thread so.
-    pub fn enter() -> Realtime {
+    /// Makes this thread so. The time is `now`.
+    pub fn enter(now: Time) -> Realtime {
         let before = rustix::thread::sched_getaffinity(None).ok();
         let core = spare_core().filter(|core| {
             let mut only = CpuSet::new();
             only.set(*core);
             rustix::thread::sched_setaffinity(None, &only).is_ok()
         });
-        let fifo = set_policy(libc::SCHED_FIFO, PRIORITY);
-        if !fifo {
-            // In Linux this is of the thread, not of the process; without permission it stays.
+        // In Linux this is of the thread, not of the process; without permission it stays. On the only
+        // core the agents need their share whenever this thread goes without real-time priority.
+        if core.is_some() {
             let _ = rustix::process::setpriority_process(None, NICE);
         }
+        let fifo = set_policy(libc::SCHED_FIFO, PRIORITY);
         let locked = rustix::mm::mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).is_ok();
         // Timers of threads without real-time priority may come 50 us late by default.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let _awake = core.and_then(|_| Awake::keep());
-        Realtime { core, fifo, locked, before, _awake }
+        Realtime { core, fifo, locked, before, turns: Turns::new(now), _awake }
+    }
+
+    /// For how long before something is due the thread should look again and again rather than wait: a
+    /// virtual core wakes up to 75 us late. On the only core it would keep the agents from theirs.
+    pub fn spin(&self) -> Duration {
+        Duration::from_micros(if self.core.is_some() { 100 } else { 20 })
+    }
+
+    /// Gives real-time priority up for a while where it is time for that, and takes it back. A thread
+    /// that does not wait calls it at least once per millisecond: Linux would stop it for 50 ms of
+    /// every second otherwise.
+    #[inline]
+    pub fn take_turns(&mut self, now: Time) {
+        match self.turns.change(now).filter(|_| self.fifo) {
+            Some(true) => set_policy(libc::SCHED_FIFO, PRIORITY),
+            Some(false) => set_policy(libc::SCHED_OTHER, 0),
+            None => return,
+        };
     }
 }
 
@@ -55,9 +74,8 @@ impl Drop for Realtime {
     fn drop(&mut self) {
         if self.fifo {
             set_policy(libc::SCHED_OTHER, 0);
-        } else {
-            let _ = rustix::process::setpriority_process(None, 0);
         }
+        let _ = rustix::process::setpriority_process(None, 0);
         if self.locked {
             let _ = rustix::mm::munlockall();
         }
@@ -104,71 +122,41 @@ impl Drop for Awake {
     }
 }
 
-/// Sees to it that a thread with real-time priority leaves some time to others.
+/// When the thread has real-time priority, and when it goes without.
 ///
-/// Linux keeps 5 % of every second for threads without it, and takes them in one piece of 50 ms if
-/// it must. So a thread that looks again and again all the time is stopped for 50 ms each second,
-/// and one that rests more than that of its own accord, and often, never is.
+/// Linux keeps 5 % of every second for threads that have none (`sched_rt_runtime_us`, and the server
+/// of the fair class since 6.8), and takes them in one piece of 50 ms if it must. A thread that goes
+/// without it for more than that of its own accord, and often, is never stopped. To sleep instead
+/// costs more: on a virtual machine a timer is 25 to 45 us of processor time, however short it is.
 #[derive(Debug)]
-pub struct Rest {
-    /// Nanoseconds owed to others; negative when they had more than their share.
-    owed: i64,
-    /// When it was last looked at, and the processor time of the thread then.
-    looked: (Time, Duration),
+struct Turns {
+    high: bool,
+    /// When it became so, and for how long it is to be.
+    since: Time,
+    span: Duration,
 }
 
-/// The action of a pump until something is due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Advice {
-    /// Any: it may spin.
-    Free,
-    /// Wait rather than look again and again.
-    Wait,
-    /// Rest now for this long, even with work to do.
-    Rest(Duration),
-}
+impl Turns {
+    /// How long it has real-time priority at a time.
+    const HIGH: Duration = Duration::from_micros(3500);
+    /// It goes without it for this part of the time that it had it: for one eighth of all time.
+    const SHARE: u64 = 7;
 
-impl Rest {
-    /// One part in this number is for others: more than the kernel's 5 %, as not all of a rest can be
-    /// used.
-    const SHARE: u64 = 8;
-    /// From here on waiting where possible was not enough; and the time that others had in advance
-    /// counts up to this. The kernel's period is a whole second.
-    const PATIENCE: i64 = 2_000_000;
-    /// Short for a queue, which waits in the meantime: a virtual core takes another 20 us to wake. It also takes 20 us
-    /// to set the timer, so that a much shorter rest would hardly be one.
-    const PIECE: Duration = Duration::from_micros(30);
-    /// How often it looks: asking for processor time is a system call.
-    const INTERVAL: Duration = Duration::from_micros(500);
-
-    /// Nothing is owed at the time of `now`, when the thread had used `used`.
-    pub fn new(now: Time, used: Duration) -> Rest {
-        Rest { owed: 0, looked: (now, used) }
+    fn new(now: Time) -> Turns {
+        Turns { high: true, since: now, span: Turns::HIGH }
     }
 
-    /// The action at `now`. `used` says how much processor time the thread has used.
+    /// Whether it is to have real-time priority from `now` on, where that changes.
     #[inline]
-    pub fn advice(&mut self, now: Time, used: impl FnOnce() -> Duration) -> Advice {
-        let passed = now.since(self.looked.0);
-        if passed >= Rest::INTERVAL || self.owed > Rest::PATIENCE {
-            let used = used();
-            let rested = passed.saturating_sub(used.saturating_sub(self.looked.1));
-            let owed = self.owed + (passed / Rest::SHARE).as_nanos() as i64;
-            self.owed = (owed - rested.as_nanos() as i64).max(-Rest::PATIENCE);
-            self.looked = (now, used);
+    fn change(&mut self, now: Time) -> Option<bool> {
+        let passed = now.since(self.since);
+        if passed < self.span {
+            return None;
         }
-        match self.owed {
-            ..=0 => Advice::Free,
-            1..=Rest::PATIENCE => Advice::Wait,
-            _ => Advice::Rest(Rest::PIECE),
-        }
+        let span = if self.high { passed / Turns::SHARE } else { Turns::HIGH };
+        *self = Turns { high: !self.high, since: now, span };
+        Some(self.high)
     }
-}
-
-/// Processor time that this thread has used.
-pub fn processor_time() -> Duration {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::from_nanos(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64)
 }
 
 /// The core for the data plane: the last one that this process may use, if it may use several.
@@ -205,33 +193,25 @@ fn set_policy(policy: libc::c_int, priority: libc::c_int) -> bool {
 mod tests {
     use super::*;
 
-    /// Works for `work` at a time, waits for `wait` where it may, and rests where it must. How
-    /// much of ten seconds it rested.
-    fn rested(work: Duration, wait: Duration) -> f64 {
-        let (mut now, mut used) = (Time::ZERO, Duration::ZERO);
-        let mut rest = Rest::new(now, used);
-        let end = Time::from_nanos(10_000_000_000);
-        while now < end {
-            let pause = match rest.advice(now, || used) {
-                Advice::Rest(pause) => pause,
-                Advice::Wait => wait,
-                Advice::Free => Duration::ZERO,
-            };
-            now += work + pause;
-            used += work;
+    /// The part of ten seconds without real-time priority, of a thread that looks every `interval`.
+    fn part_without(interval: Duration) -> f64 {
+        let (mut now, mut high, mut without) = (Time::ZERO, true, Duration::ZERO);
+        let mut turns = Turns::new(now);
+        while now < Time::from_nanos(10_000_000_000) {
+            high = turns.change(now).unwrap_or(high);
+            now += interval;
+            without += if high { Duration::ZERO } else { interval };
         }
-        1.0 - used.as_secs_f64() / now.since(Time::ZERO).as_secs_f64()
+        without.as_secs_f64() / now.since(Time::ZERO).as_secs_f64()
     }
 
     #[test]
-    fn who_never_waits_is_made_to_rest_for_more_than_the_kernel_takes() {
-        let rested = rested(Duration::from_micros(10), Duration::ZERO);
-        assert!((0.12..0.13).contains(&rested), "{rested}");
-    }
-
-    #[test]
-    fn who_can_wait_waits_for_its_share_and_no_more() {
-        let rested = rested(Duration::from_micros(10), Duration::from_micros(10));
-        assert!((0.12..0.13).contains(&rested), "{rested}");
+    fn for_an_eighth_of_the_time_others_come_first() {
+        for interval in [1, 60, 400, 3_000, 10_000] {
+            let part = part_without(Duration::from_micros(interval));
+            assert!(part > 0.12, "{interval} us: {part}");
+        }
+        let part = part_without(Duration::from_micros(1));
+        assert!(part < 0.13, "{part}");
     }
 }
