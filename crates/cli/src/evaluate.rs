@@ -13,7 +13,7 @@ use l4s_substrate::Engine;
 
 use crate::args::{Evaluate, Substrate};
 use crate::failure::{Failure, taken};
-use crate::folder::{CODE, Existing, locked};
+use crate::folder::{CODE, Existing, Folder, locked};
 use crate::run::{Effort, Job};
 use crate::table::{Align, aligned};
 use crate::{forecast, parallel, print};
@@ -157,43 +157,48 @@ impl Entrant {
         let mut column =
             Column { name: self.name.clone(), verdicts: Vec::new(), folders: Vec::new() };
         // A program may fail under some conditions. One that never ran is at fault itself.
-        let mut failed = None;
+        let (mut at_fault, mut ran_any) = (None, false);
         for (number, part) in (1..).zip(&self.parts) {
             let Part { chapter, plan, .. } = part;
             let folder = format!("{}/{}", self.folder, chapter.scenario);
             let runs = match self.is_program && !chapter.sees_programs() {
-                true => Ok((Vec::new(), Effort::default())),
+                true => Ok(Ran::default()),
                 false => part.run(self.is_program, options, &root.join(&folder)),
             };
+            let mut failed = None;
             let runs = match runs {
-                Ok((runs, spent)) => {
+                Ok(Ran { runs, spent, failed: first }) => {
                     effort.add(spent);
-                    if !runs.is_empty() {
-                        column.folders.push((chapter.title, folder));
+                    match (first, runs.len()) {
+                        (None, 0) => {}
+                        (None, _) => column.folders.push((chapter.title, folder)),
+                        (Some(first), done) => {
+                            failed = Some(left_out(plan.points.len() - done, plan, &first));
+                            at_fault.get_or_insert(first);
+                        }
                     }
+                    ran_any |= !runs.is_empty();
                     Ok(runs)
                 }
                 // The substrate cannot make these runs, but perhaps others.
                 Err(Failure::Input { message, .. }) if options.on != Substrate::Sim => Err(message),
-                Err(failure @ Failure::Run(_)) if self.is_program => {
-                    let message = failure.to_string();
-                    failed.get_or_insert(failure);
-                    Err(message)
-                }
                 Err(failure) => return Err(failure),
             };
             let runs = runs.as_deref().map(Runs).map_err(String::as_str);
             let verdicts = match self.is_program {
-                true => chapter.judge_program(runs),
+                true => chapter.judge_program(runs, failed.as_deref()),
                 false => l4s_evaluate::judge(chapter, runs),
             };
             let of = self.parts.len();
             let (name, title, said) = (&self.name, chapter.title, outcome(&verdicts));
             say!("{name}: {number} of {of}: {title}: {} runs, {said}", plan.points.len());
+            if let Some(failed) = failed {
+                say!("note: {failed}");
+            }
             column.verdicts.extend(verdicts);
         }
-        match failed {
-            Some(failure) if column.folders.is_empty() => Err(failure),
+        match at_fault {
+            Some(failure) if !ran_any => Err(failure),
             _ => Ok(column),
         }
     }
@@ -232,14 +237,14 @@ fn outcome(verdicts: &[Verdict]) -> String {
     }
 }
 
+/// Runs that failed, in words.
+fn left_out(failed: usize, plan: &Plan, first: &Failure) -> String {
+    format!("{failed} of {} runs failed, and are left out; the first: {first}", plan.points.len())
+}
+
 impl Part {
-    /// Runs the chapter, unless this code did so before, and reads its results.
-    fn run(
-        &self,
-        of_program: bool,
-        options: &Evaluate,
-        out: &Path,
-    ) -> Result<(Vec<Judged>, Effort), Failure> {
+    /// Runs the chapter, unless this code did so before, and reads its results. A program may fail in some of them.
+    fn run(&self, of_program: bool, options: &Evaluate, out: &Path) -> Result<Ran, Failure> {
         let Part { chapter, plan, scenario } = self;
         if of_program {
             self.write()?;
@@ -256,15 +261,20 @@ impl Part {
             pictures: Pictures::Sheet(&[]),
             smaller: None,
             quiet: true,
+            leaves_out_failed: of_program,
             session: None,
         }
         .carry_out()?;
-        let mut runs = judged(plan, out)?;
+        let spent = done.effort();
+        let (mut runs, failed) = match (done.failed, &done.folder) {
+            (Some(failed), Some(folder)) => (kept(plan, folder)?, Some(failed)),
+            _ => (judged(plan, out)?, None),
+        };
         if of_program {
             let gathered = |run: Judged| run.with_instances_of(chapter.tested());
             runs = runs.into_iter().map(gathered).collect();
         }
-        Ok((runs, done.effort()))
+        Ok(Ran { runs, spent, failed })
     }
 
     /// Writes the text of the plan into its file, for those who repeat a run.
@@ -276,6 +286,24 @@ impl Part {
         };
         write().map_err(|error| Failure::Run(format!("{}: {error}", file.display())))
     }
+}
+
+/// The runs of a chapter.
+#[derive(Default)]
+struct Ran {
+    runs: Vec<Judged>,
+    spent: Effort,
+    /// The first failure of those that are left out.
+    failed: Option<Failure>,
+}
+
+/// The runs of a folder in which others failed.
+fn kept(plan: &Plan, folder: &Folder) -> Result<Vec<Judged>, Failure> {
+    let mut all = Vec::new();
+    for (number, point) in plan.points.iter().enumerate() {
+        all.extend(folder.done(number)?.map(|record| Judged::new(point.clone(), record)));
+    }
+    Ok(all)
 }
 
 /// The results of a folder.
@@ -348,7 +376,10 @@ fn table(columns: &[Column]) -> String {
     for verdict in &column.verdicts {
         let Criterion { id, section, .. } = verdict.criterion;
         let (value, range) = (verdict.value(), verdict.criterion.range());
-        let condition = verdict.why.clone().unwrap_or_else(|| verdict.condition());
+        // A failed run is shown with its program's output.
+        let why = verdict.why.iter().flat_map(|why| why.lines().next()).map(str::to_owned);
+        let condition = Some(verdict.condition()).filter(|condition| !condition.is_empty());
+        let condition = condition.into_iter().chain(why).collect::<Vec<_>>().join("; ");
         let name = verdict.outcome.name();
         rows.push(cells([name, id, section, &value, &range, &condition]));
     }

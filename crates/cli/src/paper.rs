@@ -88,7 +88,7 @@ fn all(options: &Paper) -> Result<(), Failure> {
         cards.push(card);
         Ok(())
     };
-    parallel::in_order(FIGURES.len(), Some(AT_A_TIME), work, take)?;
+    parallel::in_order(FIGURES.len(), Some(AT_A_TIME), false, work, take)?;
     let title = match options.quick {
         true => "The figures of the L4S papers, at a glance",
         false => "The figures of the L4S papers",
@@ -189,6 +189,7 @@ fn make(figure: &Figure, options: &Paper, out: &Path) -> Result<Made, Failure> {
         json: false,
         pictures: if alone { Pictures::Both } else { Pictures::Sheet(figure.pictures) },
         quiet: !alone,
+        leaves_out_failed: false,
         session: None,
         smaller: Some(("--quick", &quick)).filter(|_| !options.quick),
     }

@@ -17,10 +17,11 @@ const IN_A_ROW: usize = 3;
 /// Does `work` for 0 to `count` on `jobs` threads, and hands each result to `take` on this
 /// thread, in order. A run that fails does not keep the others from being done: the first failure is
 /// returned at the end. Other errors, three failed runs in a row, or an error in `take` stop
-/// the rest; runs that have started are finished.
+/// the rest; runs that have started are finished. Where failed runs are `left_out` only the first three stop it.
 pub fn in_order<T: Send>(
     count: usize,
     jobs: Option<usize>,
+    left_out: bool,
     work: impl Fn(usize) -> Result<T, Failure> + Sync,
     mut take: impl FnMut(usize, T) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -50,7 +51,7 @@ pub fn in_order<T: Send>(
         let mut early = BTreeMap::new();
         let mut next = 0;
         let mut failed = None;
-        let mut in_a_row = 0;
+        let (mut in_a_row, mut taken) = (0, 0);
         for (number, result) in receiver {
             early.insert(number, result);
             while let Some(result) = early.remove(&next) {
@@ -59,11 +60,12 @@ pub fn in_order<T: Send>(
                 }
                 let is_single = matches!(result, Err(Failure::Run(_)));
                 match result.and_then(|value| take(next, value)) {
-                    Ok(()) => in_a_row = 0,
+                    Ok(()) => (in_a_row, taken) = (0, taken + 1),
                     Err(failure) => {
                         in_a_row += 1;
                         failed.get_or_insert(failure);
-                        stop.store(!is_single || in_a_row == IN_A_ROW, Ordering::Relaxed);
+                        let is_any = in_a_row == IN_A_ROW && !(left_out && taken > 0);
+                        stop.store(!is_single || is_any, Ordering::Relaxed);
                     }
                 }
                 next += 1;
@@ -89,19 +91,27 @@ mod tests {
             seen.push(value);
             Ok(())
         };
-        in_order(40, Some(4), work, take).unwrap();
+        in_order(40, Some(4), false, work, take).unwrap();
         assert_eq!(seen, (0..40).collect::<Vec<_>>());
     }
 
     /// Works on a thousand of which some fail; the failure, and how many were taken.
     fn fail(fails: impl Fn(usize) -> bool + Sync, failure: fn(String) -> Failure) -> (String, u32) {
+        failed(false, fails, failure)
+    }
+
+    fn failed(
+        left_out: bool,
+        fails: impl Fn(usize) -> bool + Sync,
+        failure: fn(String) -> Failure,
+    ) -> (String, u32) {
         let work = |n: usize| if fails(n) { Err(failure(n.to_string())) } else { Ok(()) };
         let mut seen = 0;
         let take = |_, ()| {
             seen += 1;
             Ok(())
         };
-        let failure = in_order(1000, Some(2), work, take).unwrap_err();
+        let failure = in_order(1000, Some(2), left_out, work, take).unwrap_err();
         (failure.to_string(), seen)
     }
 
@@ -115,5 +125,12 @@ mod tests {
     fn what_fails_three_times_in_a_row_or_for_another_reason_stops_the_rest() {
         assert_eq!(fail(|n| n >= 5, Failure::Run), ("5".to_owned(), 5));
         assert_eq!(fail(|n| n == 3, Failure::Substrate), ("3".to_owned(), 3));
+    }
+
+    #[test]
+    fn failed_runs_that_are_left_out_stop_the_rest_only_if_none_succeeded() {
+        let failed = |fails: fn(usize) -> bool| failed(true, fails, Failure::Run);
+        assert_eq!(failed(|n| (5..905).contains(&n)), ("5".to_owned(), 100));
+        assert_eq!(failed(|n| n < 900), ("0".to_owned(), 0));
     }
 }

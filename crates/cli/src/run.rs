@@ -52,6 +52,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         pictures: Pictures::Both,
         smaller: None,
         quiet: false,
+        leaves_out_failed: false,
         session: None,
     }
     .carry_out()?;
@@ -99,6 +100,8 @@ pub struct Job<'a> {
     pub smaller: Option<(&'a str, &'a Plan)>,
     /// Whether it is one of several, and leaves it to others to say how they get on.
     pub quiet: bool,
+    /// Whether runs that fail are left out: others are kept, with neither tables nor report.
+    pub leaves_out_failed: bool,
     /// The additional parts of a session.
     pub session: Option<Session<'a>>,
 }
@@ -109,6 +112,8 @@ pub struct Done {
     pub folder: Option<Folder>,
     /// The exit code of the program in the foreground.
     pub code: Option<u8>,
+    /// The first failure of runs that are left out.
+    pub failed: Option<Failure>,
     tally: Tally,
     commands: Vec<String>,
 }
@@ -140,7 +145,7 @@ impl Job<'_> {
             None => None,
         };
         let mut tally = Tally::new(plan, self.json, self.quiet);
-        let mut code = None;
+        let (mut code, mut failed) = (None, None);
         match &folder {
             Some(folder) if folder.is_finished() => {
                 for (number, run) in folder.results()?.into_iter().enumerate() {
@@ -159,21 +164,24 @@ impl Job<'_> {
                     tally.flows = flows;
                     tally.take(number, &plan.points[number], record.summary, wall, early)
                 };
-                parallel::in_order(plan.points.len(), jobs, work, take)
-                    .map_err(|failure| self.resumable(failure))?;
-                if let Some(folder) = &folder {
+                let left_out = self.leaves_out_failed;
+                match parallel::in_order(plan.points.len(), jobs, left_out, work, take) {
+                    Err(failure @ Failure::Run(_)) if left_out => failed = Some(failure),
+                    done => done.map_err(|failure| self.resumable(failure))?,
+                }
+                if let (Some(folder), None) = (&folder, &failed) {
                     folder.assemble(plan).map_err(|failure| self.resumable(failure))?;
                 }
             }
         }
-        if let Some(folder) = &folder {
+        if let (Some(folder), None) = (&folder, &failed) {
             if !folder.has_report() {
                 report_of(folder, self.pictures)?;
             }
             folder.tidy()?;
         }
         tally.progress.finish_and_clear();
-        Ok(Done { folder, code, tally, commands })
+        Ok(Done { folder, code, failed, tally, commands })
     }
 
     /// Says that finished runs are safe.

@@ -87,6 +87,7 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         pictures: Pictures::Both,
         smaller: None,
         quiet: false,
+        leaves_out_failed: false,
         session: Some(Session {
             foreground: host,
             internet: options.internet,

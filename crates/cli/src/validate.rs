@@ -296,7 +296,8 @@ fn runs(
         runs.push(summary);
         Ok(())
     };
-    parallel::in_order(plan.points.len(), measured::jobs(engine, options.jobs), work, take)?;
+    let jobs = measured::jobs(engine, options.jobs);
+    parallel::in_order(plan.points.len(), jobs, false, work, take)?;
     Ok(runs)
 }
 

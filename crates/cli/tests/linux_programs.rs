@@ -242,6 +242,38 @@ fn a_program_is_evaluated_as_a_congestion_control_is() {
     assert_eq!(plan.points[0].scenario.programs.len(), 50);
 }
 
+/// The last of the fifty instances on a narrow link ends at once, as if its work were done.
+#[test]
+fn a_program_that_fails_in_one_run_is_judged_by_the_others() {
+    if Command::new("ping").arg("-V").output().is_err() {
+        return println!("skipped: there is no ping on this machine");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let client = "case $L4S_GROUP in *' 50') echo enough; exit;; esac; exec ping -q -i 0.5 server";
+    let program = format!("[[program]]\nname = \"ping\"\nclient = \"{client}\"\n");
+    fs::write(folder.path().join("ping.toml"), program).unwrap();
+    let ran = evaluate(&folder, "ping.toml", &["--only", "overload"]);
+    if ran.status.code() == Some(3) {
+        return println!("skipped: {}", stderr(&ran));
+    }
+    let words = stderr(&ran);
+    assert_eq!(ran.status.code(), Some(0), "{words}");
+    let json: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let verdicts = json["evaluated"][0]["verdicts"].as_array().unwrap();
+    let verdict = |id: &str| verdicts.iter().find(|verdict| verdict["id"] == id).unwrap();
+    let outcome = |id: &str| verdict(id)["outcome"].as_str().unwrap().to_owned();
+    assert_eq!(outcome("collapse"), "not-measured");
+    assert_eq!(outcome("full-backoff"), "pass");
+    for id in ["collapse", "full-backoff"] {
+        let why = verdict(id)["why"].as_str().unwrap();
+        assert!(why.contains("1 of ") && why.contains("runs failed"), "{why}");
+        assert!(why.contains("until the end of the run") && why.contains("enough"), "{why}");
+    }
+    assert!(words.contains("note: 1 of "), "{words}");
+    let page = fs::read_to_string(folder.path().join("out/index.html")).unwrap();
+    assert!(page.contains("runs failed, and are left out"), "{page}");
+}
+
 #[test]
 fn a_program_that_cannot_start_is_not_evaluated() {
     let folder = tempfile::tempdir().unwrap();

@@ -140,6 +140,7 @@ fn a_program_that_fails_is_a_failed_run_with_its_last_lines() {
         ("client = \"kill -9 $$\"", "ended with signal 9", "it printed nothing"),
         ("server = \"exit 1\"", "the server of program `x` ended with exit code 1", "nothing"),
         ("expect = 4\nclient = \"exit 0\"", "exit code 0", "expected exit code 4"),
+        ("expect = \"running\"\nclient = \"exit 0\"", "exit code 0", "until the end of the run"),
     ];
     for (program, how, said) in cases {
         let other = mark("fails");
@@ -174,9 +175,11 @@ fn a_client_that_does_not_end_is_an_error_unless_the_run_ends_it() {
     }
     assert_eq!(ran.status.code(), Some(1));
     assert!(stderr(&ran).contains("still ran at the end of the run"), "{}", stderr(&ran));
-    let ran = run(&scenario("300ms", &program("stop = \"int\"\n")), &[]);
-    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
-    assert_eq!(sleepers(&hangs), 0);
+    for more in ["stop = \"int\"\n", "expect = \"running\"\n"] {
+        let ran = run(&scenario("300ms", &program(more)), &[]);
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+        assert_eq!(sleepers(&hangs), 0);
+    }
 }
 
 /// One runs in the background, one has its own session, one ignores signals.

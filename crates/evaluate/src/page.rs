@@ -223,13 +223,14 @@ fn worst(column: &Column, n: usize) -> String {
     let verdict = &column.verdicts[n];
     let name = text(&column.name);
     match (&verdict.worst, &verdict.why) {
-        (Some(worst), _) => format!(
-            "<b>{name}</b>: {} in {}; {} of {} conditions out of the range.<br><code>{}</code><br>",
+        (Some(worst), why) => format!(
+            "<b>{name}</b>: {} in {}; {} of {} conditions out of the range.<br><code>{}</code><br>{}",
             text(&verdict.value()),
             text(&verdict.condition()),
             verdict.failed,
             verdict.conditions,
             text(&worst.command),
+            why.as_ref().map_or(String::new(), |why| text(why) + "<br>"),
         ),
         (None, Some(why)) => format!("<b>{name}</b>: not measured: {}<br>", text(why)),
         (None, None) => format!("<b>{name}</b>: not applicable<br>"),

@@ -42,11 +42,15 @@ impl Chapter {
     }
 
     /// Judges a program by each criterion, as far as packets show it: by its runs, or by the reason why there are
-    /// none.
-    pub fn judge_program(&self, runs: Result<Runs<'_>, &str>) -> Vec<Verdict> {
+    /// none. `failed` has in words which runs are not among them.
+    pub fn judge_program(
+        &self,
+        runs: Result<Runs<'_>, &str>,
+        failed: Option<&str>,
+    ) -> Vec<Verdict> {
         let judge = |criterion: &'static crate::Criterion| match unseen(criterion.id) {
             Some(why) => criterion.judge(self, Err(why)),
-            None => criterion.judge(self, runs),
+            None => criterion.judge(self, runs).without(failed),
         };
         self.criteria.iter().map(judge).collect()
     }

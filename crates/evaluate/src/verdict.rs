@@ -21,7 +21,7 @@ pub struct Verdict {
     /// The condition with the worst value; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<Worst>,
-    /// Why it was not measured; absent if it was.
+    /// Why it was not measured, or which runs are left out because they failed; absent if it has all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -59,6 +59,23 @@ impl Outcome {
             Outcome::Fail => "fail",
             Outcome::NotApplicable => "not applicable",
             Outcome::NotMeasured => "not measured",
+        }
+    }
+}
+
+impl Verdict {
+    /// The verdict without these runs, which failed. Where nothing else has the measure, they might have had it.
+    pub(crate) fn without(self, failed: Option<&str>) -> Verdict {
+        match (self.outcome, failed) {
+            (_, None) | (Outcome::NotMeasured, _) => self,
+            (outcome, Some(failed)) => Verdict {
+                outcome: match outcome {
+                    Outcome::NotApplicable => Outcome::NotMeasured,
+                    judged => judged,
+                },
+                why: Some(failed.to_owned()),
+                ..self
+            },
         }
     }
 }

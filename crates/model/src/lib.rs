@@ -30,7 +30,7 @@ pub use group::{
 pub use link::{Buffer, Capacity, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};
 pub use path::{AccEcnMangling, Distribution, EcnMangling, Jitter, Loss, Path, PathEvent, Reorder};
-pub use program::{Command, Program, Ready, Signal};
+pub use program::{Command, Expect, Program, Ready, Signal};
 pub use radio::{Cell, Radio, Slot, Standard, Wifi};
 pub use roster::{FlowId, FlowKind, Roster, SourceId};
 pub use scenario::{Ip, Kernel, QdiscOf, Scenario};

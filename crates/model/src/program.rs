@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// real sockets run it.
 ///
 /// ```
-/// use l4s_model::{Command, Program, Ready, Signal};
+/// use l4s_model::{Command, Expect, Program, Ready, Signal};
 /// use l4s_units::Time;
 ///
 /// // iperf3 on the hosts of the first group, once the server listens; Ctrl-C ends both.
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 ///     start: Time::ZERO,
 ///     stop: Some(Signal::Int),
 ///     env: Vec::new(),
-///     expect: 0,
+///     expect: Expect::Code(0),
 /// };
 /// assert_eq!(iperf.server, Some(Command::Words(vec!["iperf3".into(), "--server".into()])));
 /// ```
@@ -44,8 +44,19 @@ pub struct Program {
     pub stop: Option<Signal>,
     /// Variables of its environment, in addition to those of the command l4s.
     pub env: Vec<(String, String)>,
-    /// The exit code with which it succeeds, where it ends by itself.
-    pub expect: u8,
+    /// How it succeeds.
+    pub expect: Expect,
+}
+
+/// How a program succeeds.
+///
+/// Example: [`Program`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Expect {
+    /// Where it ends by itself, with this exit code.
+    Code(u8),
+    /// Its client runs until the end of the run ends it.
+    Running,
 }
 
 /// A command.

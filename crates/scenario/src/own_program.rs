@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::fault::{Gathered, Place, Source};
 use crate::field::{Field, read_table};
 use crate::open::read;
-use crate::schema::{INSTEAD, PROGRAM, ProgramDraft};
+use crate::schema::{INSTEAD, PROGRAM, ProgramDraft, RUNNING};
 use crate::tree::{self, Entry, Node, Table, key, text};
 use crate::{Faults, Refused};
 
@@ -19,7 +19,7 @@ const OF_SCENARIO: [&str; 3] = ["group", "start", INSTEAD];
 /// let mine = l4s_scenario::OwnProgram::parse("mine.toml", text).unwrap();
 /// assert_eq!(mine.name, "mine");
 /// // The end of the run ends its clients.
-/// assert!(mine.instead_of("A", "mine").ends_with("stop = \"term\"\n"));
+/// assert!(mine.instead_of("A", "mine").ends_with("stop = \"term\"\nexpect = \"running\"\n"));
 ///
 /// let faults = l4s_scenario::OwnProgram::parse("mine.toml", "program = 1").unwrap_err();
 /// assert!(faults.to_string().contains("expected one `[[program]]`"));
@@ -74,7 +74,8 @@ impl OwnProgram {
     }
 }
 
-/// The table of the one program, with a signal that ends its clients.
+/// The table of the one program. Unless it says otherwise its clients run until the end of the run ends them: the
+/// flows in whose place they are have no end.
 fn of(root: &Table, gathered: &mut Gathered) -> Option<Table> {
     for Entry { key, place, .. } in root.entries.iter().filter(|entry| entry.key != "program") {
         let message = format!("`{key}`: expected one `[[program]]` and nothing else");
@@ -104,8 +105,10 @@ fn of(root: &Table, gathered: &mut Gathered) -> Option<Table> {
         let place = table.get("ready").map_or(Place::default(), |node: &Node| node.place.clone());
         gathered.add(&place, "`program.ready`: there is no `server` that could be ready", None);
     }
-    if table.get("stop").is_none() {
-        table.set(Entry::new("stop", text("term")));
+    for (name, unset) in [("stop", "term"), ("expect", RUNNING)] {
+        if table.get(name).is_none() {
+            table.set(Entry::new(name, text(unset)));
+        }
     }
     Some(table)
 }

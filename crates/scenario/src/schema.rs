@@ -29,7 +29,7 @@ pub(crate) use instances::add_instances;
 pub(crate) use kernel::KERNEL;
 pub(crate) use link::{LINK, LinkDraft, set_limit};
 pub(crate) use path::{PATH, PathDraft, jitter_item, loss_item};
-pub(crate) use program::{INSTEAD, PROGRAM, ProgramDraft};
+pub(crate) use program::{INSTEAD, PROGRAM, ProgramDraft, RUNNING};
 pub(crate) use radio::{CELL, RADIOS, WIFI};
 pub(crate) use udp::UDP;
 pub(crate) use uplink::{add_other_halves, uplink_draft, uplink_fields};

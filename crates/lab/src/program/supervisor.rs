@@ -10,7 +10,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use l4s_model::{Command, Program, Ready, Scenario, Signal};
+use l4s_model::{Command, Expect, Program, Ready, Scenario, Signal};
 use l4s_os::{Clock, OsError};
 use l4s_units::Time;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -227,9 +227,8 @@ impl<'a> Supervisor<'a> {
             let Some(status) = status.map_err(|error| OsError::run("a program", error))? else {
                 continue;
             };
-            let code = code(status);
-            running.ended = Some((code, now));
-            if code != self.scenario.programs[running.number].expect {
+            running.ended = Some((code(status), now));
+            if !running.succeeded(&self.scenario.programs[running.number]) {
                 self.failed.get_or_insert((place, Instant::now()));
             }
         }
@@ -246,10 +245,8 @@ impl<'a> Supervisor<'a> {
         let Running { number, end, ended, .. } = &self.running[place];
         let program = &self.scenario.programs[*number];
         let Some((code, at)) = *ended else { return Ok(()) };
-        let succeeded = |running: &Running| {
-            let expected = self.scenario.programs[running.number].expect;
-            running.ended.is_some_and(|(code, _)| code == expected)
-        };
+        let succeeded =
+            |running: &Running| running.succeeded(&self.scenario.programs[running.number]);
         if self.is_in_front(*number, *end) || self.in_front().is_some_and(succeeded) {
             return Ok(());
         }
@@ -258,17 +255,22 @@ impl<'a> Supervisor<'a> {
         Err(OsError::Run(format!(
             "{who} ended with {} after {when}, expected {}{tail}",
             ending(code),
-            ending(program.expect)
+            match program.expect {
+                Expect::Code(code) => ending(code),
+                Expect::Running => "that it runs until the end of the run".to_owned(),
+            }
         )))
     }
 
     /// An error for a client that was to end by itself, and still runs.
     fn hung(&self) -> Result<(), OsError> {
         let runs = |running: &&Running| {
+            let Program { stop, expect, .. } = &self.scenario.programs[running.number];
             running.ended.is_none()
                 && running.end == End::Client
                 && !self.is_in_front(running.number, running.end)
-                && self.scenario.programs[running.number].stop.is_none()
+                && stop.is_none()
+                && *expect != Expect::Running
         };
         let Some(Running { number, end, .. }) = self.running.iter().find(runs) else {
             return Ok(());
@@ -352,6 +354,16 @@ impl<'a> Supervisor<'a> {
 }
 
 impl Running {
+    /// Whether it ended by itself as it should.
+    fn succeeded(&self, program: &Program) -> bool {
+        let Some((code, _)) = self.ended else { return false };
+        match program.expect {
+            Expect::Code(expected) => code == expected,
+            // A server may leave its work to others.
+            Expect::Running => self.end == End::Server && code == 0,
+        }
+    }
+
     fn signal(&self, number: u8) {
         // It may have ended.
         let _ = rustix::io::write(&self.control, &[number]);

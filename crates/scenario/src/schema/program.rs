@@ -1,6 +1,6 @@
 //! `[[program]]`: programs of the user on the hosts of a group.
 
-use l4s_model::{Command, Direction, Group, Program, Ready, Signal};
+use l4s_model::{Command, Direction, Expect, Group, Program, Ready, Signal};
 use l4s_units::{Duration, Time};
 
 use super::{Names, few_tables, source_name};
@@ -20,6 +20,9 @@ const SIGNALS: [(&str, Signal); 5] = [
     ("quit", Signal::Quit),
     ("kill", Signal::Kill),
 ];
+
+/// The value of `expect` of a client that does not end by itself.
+pub(crate) const RUNNING: &str = "running";
 
 /// The key that puts a program in the place of its group's flows ([`super::add_instances`]).
 pub(crate) const INSTEAD: &str = "instead_of_flows";
@@ -45,7 +48,7 @@ impl ProgramDraft {
                 start: Time::ZERO,
                 stop: None,
                 env: Vec::new(),
-                expect: 0,
+                expect: Expect::Code(0),
             },
         }
     }
@@ -117,10 +120,15 @@ pub(crate) const PROGRAM: &[Field<ProgramDraft>] = &[
     },
     Field {
         name: "expect",
-        doc: "the exit code of a success",
+        doc: "its success: the exit code, or running, where its client has to run until the end of the run ends it",
         required: false,
-        read: |draft, node| count(node, 0, 255).map(|code| draft.program.expect = code as u8),
-        write: |draft| Some(u64::from(draft.program.expect).into()),
+        read: |draft, node| expect(node).map(|expect| draft.program.expect = expect),
+        write: |draft| {
+            Some(match draft.program.expect {
+                Expect::Code(code) => u64::from(code).into(),
+                Expect::Running => text(RUNNING),
+            })
+        },
     },
 ];
 
@@ -203,6 +211,15 @@ fn ready_text(ready: &Ready) -> Item {
         Ready::Line(line) => text(format!("line:{line}")),
         Ready::File(path) => text(format!("file:{path}")),
     }
+}
+
+fn expect(node: &Node) -> Result<Expect, Refusal> {
+    if node.text() == Some(RUNNING) {
+        return Ok(Expect::Running);
+    }
+    count(node, 0, 255)
+        .map(|code| Expect::Code(code as u8))
+        .map_err(|_| Refusal::expected(format!("a whole number from 0 to 255, or {RUNNING:?}")))
 }
 
 fn environment(node: &Node) -> Result<Vec<(String, String)>, Refusal> {
