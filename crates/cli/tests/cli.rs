@@ -75,8 +75,8 @@ fn a_fault_shows_file_line_column_cause_and_cure() {
     assert_eq!(code, 2);
     assert_eq!(
         message,
-        "error: s.toml:9:1: `group.rt`: unknown key, expected `name`, `direction`, `endpoint`, `ecn`, `peer`, `accecn`, \
-         `flows`, `rtt`, `start`, `size`, `mss`, `initial_window`, `rcvbuf`, `sndbuf` or `cc`\n  |\n9 | rt  = \"10ms\"\n  | ^^\n  = help: did you mean `rtt`?\n"
+        "error: s.toml:9:1: `group.rt`: unknown key, expected `name`, `direction`, `endpoint`, \
+         `ack_eliciting_threshold`, `ecn`, `peer`, `accecn`, `flows`, `rtt`, `start`, `size`, `mss`, `initial_window`, `rcvbuf`, `sndbuf` or `cc`\n  |\n9 | rt  = \"10ms\"\n  | ^^\n  = help: did you mean `rtt`?\n"
     );
     assert_eq!(contents(folder.path()).len(), 1, "nothing is written");
 }

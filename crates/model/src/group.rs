@@ -37,6 +37,9 @@ pub struct Group {
     pub cc: l4s_cc::Config,
     /// The transport of both ends.
     pub endpoint: Endpoint,
+    /// Of QUIC: packets that its clients leave without an acknowledgement, at most, as an ACK_FREQUENCY frame asks for
+    /// (draft-ietf-quic-ack-frequency section 4). 1 is that of RFC 9000: every second packet is acknowledged.
+    pub ack_eliciting_threshold: u32,
     /// Which ECN it negotiates.
     pub ecn: EcnMode,
     /// The capabilities of its clients.
@@ -64,6 +67,8 @@ pub struct Group {
 
 /// The payload of a full segment on a path of 1500 B packets.
 pub const DEFAULT_MSS: Bytes = Bytes::new(1448);
+/// Packets that clients of QUIC leave without an acknowledgement, where no frame asks for others (RFC 9000 §13.2.2).
+pub const DEFAULT_ACK_ELICITING_THRESHOLD: u32 = 1;
 /// The smallest: RFC 9293 §3.7.1 takes 536 B where a peer says nothing.
 pub const LEAST_MSS: Bytes = Bytes::new(536);
 /// The largest: of packets of 9000 B.
@@ -125,6 +130,7 @@ impl Group {
             direction: Direction::Down,
             cc,
             endpoint: Endpoint::LinuxTcp,
+            ack_eliciting_threshold: DEFAULT_ACK_ELICITING_THRESHOLD,
             ecn: EcnMode::Auto,
             peer: Peer::Auto,
             accecn: AccEcn::Option,

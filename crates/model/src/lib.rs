@@ -25,7 +25,8 @@ mod uplink;
 pub use change::{Change, PathChange};
 pub use course::Course;
 pub use group::{
-    AccEcn, DEFAULT_MSS, EcnMode, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER, MOST_MSS, Peer,
+    AccEcn, DEFAULT_ACK_ELICITING_THRESHOLD, DEFAULT_MSS, EcnMode, Group, LEAST_BUFFER, LEAST_MSS,
+    MOST_BUFFER, MOST_MSS, Peer,
 };
 pub use link::{Buffer, Capacity, Hop, Link, Per, Side};
 pub use negotiation::{Feedback, Negotiated};

@@ -1,9 +1,9 @@
 //! Settings that are legal but seldom intended.
 
 use l4s_aqm::dualpi2::Classify;
-use l4s_cc::WantedEcn;
+use l4s_cc::{Endpoint, WantedEcn};
 
-use l4s_model::{Direction, EcnMode, Scenario};
+use l4s_model::{Direction, EcnMode, Group, Scenario};
 use l4s_units::{Bytes, ETHERNET, Rate};
 
 /// A note that a user of this scenario should read before its results.
@@ -31,20 +31,30 @@ fn classic_in_l4s_queue(scenario: &Scenario) -> Option<String> {
 /// IP and TCP header with time stamps.
 const HEADERS: Bytes = Bytes::new(52);
 
-/// An uplink that is slower than the acknowledgements of a full link need: one of at least 66 B for every
-/// second segment (RFC 5681 §4.2). A filter lets it do with fewer.
+/// An uplink that is slower than the acknowledgements of a full link need. Each has at least 66 B, and is for two
+/// segments (RFC 5681 §4.2), or for as many packets as a QUIC stack asks for. A filter lets TCP do with fewer.
 fn slow_uplink(scenario: &Scenario) -> Option<String> {
     let uplink = scenario.uplink.as_ref().filter(|uplink| uplink.ack_filter.is_off())?.link.rate;
     let down = scenario.groups.iter().filter(|group| group.direction == Direction::Down);
-    let segment = down.map(|group| group.mss + HEADERS + ETHERNET).min()?;
+    let packets = |group: &Group| match group.endpoint {
+        Endpoint::LinuxTcp => 2,
+        Endpoint::Quic => group.ack_eliciting_threshold + 1,
+    };
+    let segment = |group: &Group| group.mss + HEADERS + ETHERNET;
+    let group = down.min_by_key(|group| segment(group).get() * u64::from(packets(group)))?;
+    let (packets, segment) = (packets(group), segment(group));
     let (ack, rate) = (HEADERS + ETHERNET, scenario.link.rate);
-    let needed =
-        u128::from(rate.as_bps()) * u128::from(ack.get()) / (2 * u128::from(segment.get()));
+    let needed = u128::from(rate.as_bps()) * u128::from(ack.get())
+        / (u128::from(packets) * u128::from(segment.get()));
     let needed = Rate::from_bps(needed as u64);
+    let fewer = match group.endpoint {
+        Endpoint::LinuxTcp => "`uplink.ack_filter = \"on\"`",
+        Endpoint::Quic => "a larger `group.ack_eliciting_threshold`",
+    };
     (uplink < needed).then(|| {
         format!(
-            "the uplink limits the downloads: at {rate} an acknowledgement of {} B for every two \
-             segments of {} B takes {:.2} Mb/s, and the uplink has {uplink}; `uplink.ack_filter = \"on\"` makes fewer do",
+            "the uplink limits the downloads: at {rate} an acknowledgement of {} B for every \
+             {packets} packets of {} B takes {:.2} Mb/s, and the uplink has {uplink}; {fewer} makes fewer do",
             ack.get(),
             segment.get(),
             needed.as_bps() as f64 / 1e6,
@@ -75,16 +85,21 @@ mod tests {
 
     #[test]
     fn an_uplink_that_is_too_slow_for_acknowledgements_is_worth_a_word() {
-        let said = |up: &str| {
+        let said_with = |up: &str, more: &str| {
             let text = format!(
                 "link.rate = \"100mbit\"\nuplink.rate = \"{up}\"\n\
-                 [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n"
+                 [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n{more}"
             );
             advice(&Plan::parse("t.toml", &text, &[]).unwrap().points[0].scenario)
         };
+        let said = |up: &str| said_with(up, "");
         // 100 Mb/s · 66 B / (2 · 1514 B).
         let slow = said("2.1mbit").unwrap();
         assert!(slow.contains("takes 2.18 Mb/s, and the uplink has 2.1mbit"), "{slow}");
         assert_eq!(said("2.2mbit"), None);
+        let quic = "endpoint = \"quic\"\nack_eliciting_threshold = 9\n";
+        let slow = said_with("430kbit", quic).unwrap();
+        assert!(slow.contains("every 10 packets of 1514 B takes 0.44 Mb/s"), "{slow}");
+        assert_eq!(said_with("440kbit", quic), None);
     }
 }

@@ -50,6 +50,7 @@ bundled! {
     "send-buffer",
     "rate-limited",
     "quic-endpoint",
+    "ack-frequency",
     "small-writes",
     "one-download",
     "web",

@@ -274,6 +274,7 @@ pub(crate) fn draft(group: &Group) -> GroupDraft {
         name: group.name.clone(),
         direction: group.direction,
         endpoint: group.endpoint,
+        ack_eliciting_threshold: group.ack_eliciting_threshold.into(),
         ecn: group.ecn,
         peer: group.peer,
         accecn: group.accecn,

@@ -1,7 +1,7 @@
 //! The two ends of a connection, of TCP or of QUIC: the only place that knows both.
 
+use l4s_cc::Window;
 use l4s_cc::classic_ecn::Report;
-use l4s_cc::{Endpoint, Window};
 use l4s_model::{Feedback, Hold, SourceId};
 use l4s_observe::{Contents, Header, OnWire, Wire};
 use l4s_units::{Duration, Ecn, Time};
@@ -36,18 +36,21 @@ macro_rules! either {
     };
 }
 
-/// The two ends of a new connection.
-pub(crate) fn ends(endpoint: Endpoint, sender: &SenderConfig, offer: Offer) -> (Server, Client) {
-    match endpoint {
-        Endpoint::LinuxTcp => (
-            Server::Tcp(tcp::Sender::new(sender)),
-            Client::Tcp(tcp::Client::new(offer, sender.mss, sender.rcvbuf)),
-        ),
-        Endpoint::Quic => (
-            Server::Quic(Box::new(quic::Sender::new(sender))),
-            Client::Quic(Box::new(quic::Client::new(offer.feedback != Feedback::None))),
-        ),
-    }
+/// The two ends of a new connection of TCP.
+pub(crate) fn ends_of_tcp(sender: &SenderConfig, offer: Offer) -> (Server, Client) {
+    let client = tcp::Client::new(offer, sender.mss, sender.rcvbuf);
+    (Server::Tcp(tcp::Sender::new(sender)), Client::Tcp(client))
+}
+
+/// The two ends of a new connection of QUIC.
+pub(crate) fn ends_of_quic(
+    sender: &SenderConfig,
+    offer: Offer,
+    ack_eliciting_threshold: u32,
+) -> (Server, Client) {
+    let server = quic::Sender::new(sender, ack_eliciting_threshold);
+    let client = quic::Client::new(offer.feedback != Feedback::None, ack_eliciting_threshold);
+    (Server::Quic(Box::new(server)), Client::Quic(Box::new(client)))
 }
 
 impl Server {

@@ -34,7 +34,7 @@ use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::connections::{Connections, Flow};
-use crate::endpoint::{Answer, Client, Server, ends};
+use crate::endpoint::{Answer, Client, Server, ends_of_quic, ends_of_tcp};
 use crate::imperfect::Wayfarer;
 use crate::line::Line;
 use crate::mail::Mail;
@@ -66,6 +66,7 @@ pub struct Outcome {
 /// The common parameters of the connections of a group.
 struct Kind {
     endpoint: Endpoint,
+    ack_eliciting_threshold: u32,
     sender: SenderConfig,
     offer: Offer,
     /// The randomness of its congestion controls.
@@ -92,15 +93,19 @@ impl Kind {
         // With a control that cannot do without ECN a SYN is ECN-capable, as in Linux.
         let capable = group.peer == Peer::Auto && group.cc.wants() != WantedEcn::Off;
         let ecn = sender.ecn.filter(|_| capable).unwrap_or_default();
-        let endpoint = group.endpoint;
-        Kind { endpoint, sender, offer: Offer { feedback: group.offer(), ecn }, seeds }
+        let (endpoint, ack_eliciting_threshold) = (group.endpoint, group.ack_eliciting_threshold);
+        let offer = Offer { feedback: group.offer(), ecn };
+        Kind { endpoint, ack_eliciting_threshold, sender, offer, seeds }
     }
 
     /// The two ends of a connection.
     fn ends(&mut self, size: Option<Bytes>) -> (Server, Client) {
         let (size, seed) = (size.map(Bytes::get), self.seeds.next_u64());
         let sender = SenderConfig { size, seed, ..self.sender.clone() };
-        ends(self.endpoint, &sender, self.offer)
+        match self.endpoint {
+            Endpoint::LinuxTcp => ends_of_tcp(&sender, self.offer),
+            Endpoint::Quic => ends_of_quic(&sender, self.offer, self.ack_eliciting_threshold),
+        }
     }
 }
 

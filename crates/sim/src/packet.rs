@@ -82,7 +82,7 @@ pub struct Packet {
     pub(crate) ip_length: u16,
     pub(crate) ecn: Ecn,
     flags: u8,
-    /// Of a SYN-ACK its ECN flags, and of a packet of QUIC [`Packet::QUIC`].
+    /// Of a SYN-ACK its ECN flags, and of a packet of QUIC [`Packet::QUIC`] and [`Packet::IMMEDIATE_ACK`].
     transport: u8,
     /// A bit of it is inverted: its receiver drops it.
     pub(crate) corrupt: bool,
@@ -103,6 +103,7 @@ impl Packet {
     const MESSAGE: u8 = Packet::UDP | Packet::PSH;
     /// ECN flags are three bits.
     const QUIC: u8 = 1 << 7;
+    const IMMEDIATE_ACK: u8 = 1 << 6;
 
     #[inline]
     fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
@@ -135,14 +136,16 @@ impl Packet {
 
     /// A packet of QUIC from a server.
     pub(crate) fn quic(owner: Owner, datagram: &quic::Datagram) -> Packet {
-        let quic::Datagram { number, handshake, from, payload, ecn, fin } = *datagram;
+        let quic::Datagram { number, handshake, from, payload, ecn, fin, immediate_ack } =
+            *datagram;
+        let transport = Packet::QUIC | if immediate_ack { Packet::IMMEDIATE_ACK } else { 0 };
         let (flags, ip_length) = match (handshake, fin) {
             (true, _) => (Packet::SYN, quic::Datagram::handshake_length()),
             (false, true) => (Packet::FIN, payload + HEADER as u16),
             (false, false) => (0, payload + HEADER as u16),
         };
         let packet = Packet::new(owner, from, ip_length, ecn, flags);
-        Packet { transport: Packet::QUIC, stamps: Stamps::of_number(number), ..packet }
+        Packet { transport, stamps: Stamps::of_number(number), ..packet }
     }
 
     /// A UDP datagram.
@@ -203,6 +206,11 @@ impl Packet {
 
     pub(crate) fn is_udp(&self) -> bool {
         self.flags & Packet::MESSAGE == Packet::UDP
+    }
+
+    /// QUIC: whether it has an IMMEDIATE_ACK frame.
+    pub(crate) fn immediate_ack(&self) -> bool {
+        self.transport & Packet::IMMEDIATE_ACK != 0
     }
 
     /// QUIC: its packet number.

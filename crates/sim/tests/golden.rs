@@ -207,6 +207,11 @@ fn quic_endpoint() {
 }
 
 #[test]
+fn ack_frequency() {
+    check("ack-frequency", &[]);
+}
+
+#[test]
 fn rate_limited() {
     check("rate-limited", &[]);
 }

@@ -2,8 +2,8 @@
 
 use l4s_cc::Endpoint;
 use l4s_model::{
-    AccEcn, DEFAULT_MSS, Direction, EcnMode, Feedback, Group, LEAST_BUFFER, LEAST_MSS, MOST_BUFFER,
-    MOST_MSS, Peer,
+    AccEcn, DEFAULT_ACK_ELICITING_THRESHOLD, DEFAULT_MSS, Direction, EcnMode, Feedback, Group,
+    LEAST_BUFFER, LEAST_MSS, MOST_BUFFER, MOST_MSS, Peer,
 };
 use l4s_units::param::Configurable;
 use l4s_units::{Bytes, Duration, Time};
@@ -38,6 +38,9 @@ const KINDS_OF_PEER: [(&str, Peer); 4] = [
     ("none", Peer::None),
 ];
 
+/// More than the windows of most paths.
+const MOST_THRESHOLD: u64 = 1000;
+
 const KINDS_OF_ENDPOINT: [(&str, Endpoint); 2] =
     [("linux-tcp", Endpoint::LinuxTcp), ("quic", Endpoint::Quic)];
 
@@ -49,6 +52,7 @@ pub(crate) struct GroupDraft {
     pub name: String,
     pub direction: Direction,
     pub endpoint: Endpoint,
+    pub ack_eliciting_threshold: u64,
     pub ecn: EcnMode,
     pub peer: Peer,
     pub accecn: AccEcn,
@@ -96,6 +100,15 @@ pub(crate) const GROUP: &[Field<GroupDraft>] = &[
             word(node, &KINDS_OF_ENDPOINT).map(|endpoint| group.endpoint = endpoint)
         },
         write: |group| written(&KINDS_OF_ENDPOINT, group.endpoint),
+    },
+    Field {
+        name: "ack_eliciting_threshold",
+        doc: "packets that a client of `endpoint = \"quic\"` leaves without an acknowledgement, as the server's ACK_FREQUENCY frame asks for",
+        required: false,
+        read: |group, node| {
+            count(node, 0, MOST_THRESHOLD).map(|packets| group.ack_eliciting_threshold = packets)
+        },
+        write: |group| Some(group.ack_eliciting_threshold.into()),
     },
     Field {
         name: "ecn",
@@ -259,6 +272,7 @@ pub(super) fn groups<'a>(
             name: String::new(),
             direction: Direction::Down,
             endpoint: Endpoint::LinuxTcp,
+            ack_eliciting_threshold: DEFAULT_ACK_ELICITING_THRESHOLD.into(),
             ecn: EcnMode::Auto,
             peer: Peer::default(),
             accecn: AccEcn::default(),
@@ -349,6 +363,7 @@ pub(super) fn counted_out(
         direction: draft.direction,
         cc,
         endpoint: draft.endpoint,
+        ack_eliciting_threshold: draft.ack_eliciting_threshold as u32,
         ecn: draft.ecn,
         peer: draft.peer,
         accecn: draft.accecn,
@@ -370,6 +385,10 @@ pub(super) fn counted_out(
     }
     if group.endpoint == Endpoint::Quic {
         refuse_tcp_settings(&group, place, gathered);
+    } else if group.ack_eliciting_threshold != DEFAULT_ACK_ELICITING_THRESHOLD {
+        let message = "`group.ack_eliciting_threshold`: TCP has no ACK_FREQUENCY frame".to_owned();
+        let help = "leave it out, or set `endpoint = \"quic\"`";
+        gathered.add(&place("ack_eliciting_threshold"), message, Some(help.to_owned()));
     }
     let accurate = matches!(group.negotiated().feedback, Feedback::Accurate { .. });
     if group.accecn == AccEcn::Ace && !accurate {

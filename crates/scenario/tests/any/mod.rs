@@ -344,6 +344,7 @@ impl Dice {
             let is_quic = self.one_in(16);
             if is_quic {
                 text += "endpoint = \"quic\"\n";
+                text += &format!("ack_eliciting_threshold = {}\n", self.between(0, 40));
             }
             if !is_quic && self.one_in(2) {
                 text += &format!("peer = \"{}\"\n", self.pick(&["accecn", "rfc3168", "none"]));

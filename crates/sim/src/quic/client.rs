@@ -13,9 +13,6 @@ const INITIAL_TIMEOUT: Duration = Duration::from_millis(999);
 /// Packets that open a connection before it is given up. With the last timeout that is 63 s, as long as a server
 /// may be silent to clients of the web.
 const ATTEMPTS: u32 = 6;
-/// Packets that elicit an acknowledgement (RFC 9000 §13.2.2).
-const ACK_ELICITING: u32 = 2;
-
 /// The client's side of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
@@ -23,8 +20,12 @@ pub(crate) struct Client {
     received: Received,
     /// When the largest number arrived.
     largest_at: Time,
+    /// Packets that it leaves without an acknowledgement, at most.
+    ack_eliciting_threshold: u32,
     /// Packets received and not acknowledged.
     pending: u32,
+    /// Whether the last packet was marked.
+    was_marked: bool,
     /// When an acknowledgement that is delayed goes out.
     due: Time,
     /// Packets by codepoint, where it counts them.
@@ -51,13 +52,17 @@ enum State {
 }
 
 impl Client {
-    /// A client that has sent nothing; `counts` says whether it reports ECN.
-    pub fn new(counts: bool) -> Self {
+    /// A client that has sent nothing; `counts` says whether it reports ECN. It acknowledges packets once there are
+    /// more than the threshold: 1 in RFC 9000 §13.2.2, or that of an ACK_FREQUENCY frame, which comes with the first
+    /// packet.
+    pub fn new(counts: bool, ack_eliciting_threshold: u32) -> Self {
         Client {
             state: State::Opening { attempts: 0, due: Time::NEVER },
             received: Received::default(),
             largest_at: Time::ZERO,
+            ack_eliciting_threshold,
             pending: 0,
+            was_marked: false,
             due: Time::NEVER,
             counts: counts.then(EcnCounts::default),
             next: 0,
@@ -127,9 +132,14 @@ impl Client {
         }
         self.take(packet.seq, packet.seq + u64::from(packet.payload()), now);
         self.pending += 1;
-        // RFC 9000 §13.2.1: signs of loss, reordering and congestion are not delayed.
-        let at_once = number != end || packet.ecn == Ecn::Ce || self.next >= self.size;
-        if at_once || self.pending >= ACK_ELICITING {
+        // RFC 9000 §13.2.1: signs of loss, reordering and congestion are not delayed. Where an acknowledgement is for
+        // more packets, a mark behind another one is (draft-ietf-quic-ack-frequency section 6.3).
+        let is_marked = packet.ecn == Ecn::Ce;
+        let was_marked = std::mem::replace(&mut self.was_marked, is_marked);
+        let congestion = is_marked && (self.ack_eliciting_threshold <= 1 || !was_marked);
+        let at_once =
+            number != end || congestion || packet.immediate_ack() || self.next >= self.size;
+        if at_once || self.pending > self.ack_eliciting_threshold {
             send(self.acknowledge(now));
         } else if self.due == Time::NEVER {
             self.due = now + MAX_ACK_DELAY;

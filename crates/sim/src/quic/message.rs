@@ -33,6 +33,8 @@ pub(crate) struct Datagram {
     pub ecn: Ecn,
     /// It ends the stream.
     pub fin: bool,
+    /// It has an IMMEDIATE_ACK frame.
+    pub immediate_ack: bool,
 }
 
 impl Datagram {

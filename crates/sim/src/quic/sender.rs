@@ -86,6 +86,10 @@ pub(crate) struct Sender {
     /// Packets sent; wraps.
     sent: u32,
     last_sent: Time,
+    /// Packets that the client leaves without an acknowledgement, at most.
+    ack_eliciting_threshold: u32,
+    /// The last acknowledgement, or request for an immediate one.
+    heard: Time,
     /// When the first packet in flight is lost by time.
     loss_due: Option<Time>,
     /// Probe timeouts in a row.
@@ -95,8 +99,9 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// A sender that has answered nothing yet. The settings of TCP have no effect.
-    pub fn new(config: &SenderConfig) -> Self {
+    /// A sender that has answered nothing yet. The settings of TCP have no effect. Its client leaves packets without an
+    /// acknowledgement up to the threshold, as by an ACK_FREQUENCY frame.
+    pub fn new(config: &SenderConfig, ack_eliciting_threshold: u32) -> Self {
         let connection = Connection {
             initial_window: initial_window(config),
             seed: config.seed,
@@ -125,6 +130,8 @@ impl Sender {
             limited: false,
             sent: 0,
             last_sent: Time::ZERO,
+            ack_eliciting_threshold,
+            heard: Time::ZERO,
             loss_due: None,
             probes: 0,
             due: Time::NEVER,
@@ -238,7 +245,8 @@ impl Sender {
     /// The server's part of the handshake goes out, perhaps again.
     fn answer(&mut self, now: Time, out: &mut impl Output) {
         let (number, ecn) = (now.as_nanos(), self.codepoint());
-        let datagram = Datagram { number, handshake: true, from: 0, payload: 0, ecn, fin: false };
+        let (handshake, fin, immediate_ack) = (true, false, false);
+        let datagram = Datagram { number, handshake, from: 0, payload: 0, ecn, fin, immediate_ack };
         out.send_datagram(datagram, false);
         self.last_sent = now;
         self.set_timer();
@@ -248,6 +256,7 @@ impl Sender {
     fn establish(&mut self, left: Time, now: Time, out: &mut impl Output) {
         self.rtt.sample(now.since(left), Duration::ZERO);
         (self.state, self.probes) = (State::Established, 0);
+        self.heard = now;
         self.cc.on_established(&self.connection);
         self.sample_rate(0, 0, now);
         self.decision = self.cc.on_ack(&self.sample(now));
@@ -265,7 +274,7 @@ impl Sender {
             out.measured(rtt);
         }
         if news.packets > 0 {
-            self.probes = 0;
+            (self.probes, self.heard) = (0, now);
         }
         let marks = if news.advances { self.count_marks(ack, news.ect) } else { 0 };
         let mut sample = l4s_cc::Ack {
@@ -453,7 +462,10 @@ impl Sender {
         self.flight.send(data, ecn != Ecn::NotEct, now);
         (self.sent, self.last_sent) = (self.sent.wrapping_add(1), now);
         let Data { from, payload } = data;
-        out.send_datagram(Datagram { number, handshake: false, from, payload, ecn, fin }, again);
+        let immediate_ack = self.wants_immediate_ack(now);
+        let handshake = false;
+        let datagram = Datagram { number, handshake, from, payload, ecn, fin, immediate_ack };
+        out.send_datagram(datagram, again);
         let (rate, burst) = match self.initial_pacing(number) {
             Some(rate) => (Some(rate), 1),
             None if number < FREE_PACKETS => (None, 1),
@@ -464,6 +476,25 @@ impl Sender {
             let credit = |span| span * u64::from(burst.saturating_sub(1));
             self.pace.charge(bytes, rate, credit, now);
         }
+    }
+
+    /// Whether the packet that goes out asks for an acknowledgement at once, which the client would delay otherwise. So
+    /// do probes, the last packet of a window that is no larger than the threshold, and one after a round trip without
+    /// acknowledgement (draft-ietf-quic-ack-frequency sections 7 and 8.1).
+    fn wants_immediate_ack(&mut self, now: Time) -> bool {
+        if self.ack_eliciting_threshold <= 1 {
+            return false;
+        }
+        let in_flight = self.flight.in_flight();
+        let fills_window = in_flight >= self.decision.window.cwnd;
+        let is_late = now.since(self.heard) > self.rtt.smoothed().unwrap_or(Duration::MAX);
+        let wants = self.probes > 0
+            || is_late
+            || (fills_window && in_flight <= self.ack_eliciting_threshold);
+        if wants {
+            self.heard = now;
+        }
+        wants
     }
 
     /// The rate of the first packets, where the congestion control has one.

@@ -51,11 +51,25 @@ struct Path<F> {
     answers: std::collections::VecDeque<(Time, Message)>,
     /// Every packet: its time, number, first byte, and whether its data was sent before.
     log: Vec<(Time, u64, u64, bool)>,
+    /// Acknowledgements that arrived.
+    acks: u32,
     rtts: Vec<Duration>,
 }
 
 impl<F: FnMut(&Datagram) -> Fate> Path<F> {
     fn new(cc: Config, ecn: Option<Ecn>, size: u64, counts: bool, fate: F) -> Self {
+        Path::with_threshold(1, cc, ecn, size, counts, fate)
+    }
+
+    /// A client that leaves up to that many packets without an acknowledgement.
+    fn with_threshold(
+        threshold: u32,
+        cc: Config,
+        ecn: Option<Ecn>,
+        size: u64,
+        counts: bool,
+        fate: F,
+    ) -> Self {
         let config = SenderConfig {
             cc,
             ecn,
@@ -70,11 +84,12 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
         };
         let mut path = Path {
             now: Time::ZERO,
-            sender: Sender::new(&config),
-            client: Client::new(counts),
+            sender: Sender::new(&config, threshold),
+            client: Client::new(counts, threshold),
             fate,
             answers: Default::default(),
             log: Vec::new(),
+            acks: 0,
             rtts: Vec::new(),
         };
         let initial = path.client.open(path.now);
@@ -99,6 +114,7 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
         let mut sent = Sent::default();
         if next == arrival {
             let (_, message) = self.answers.pop_front().unwrap();
+            self.acks += u32::from(matches!(message, Message::Ack(_)));
             self.sender.on_message(&message, next, &mut sent);
         } else if next == client {
             let message = self.client.on_timer(next);
@@ -313,33 +329,69 @@ fn ecn_ends_where_the_client_reports_none() {
     assert_eq!(path.sender.alpha(), None);
 }
 
+/// A full packet of data.
+fn datagram(number: u64, ecn: Ecn) -> Datagram {
+    let (handshake, fin, immediate_ack) = (false, false, false);
+    let (from, payload) = (number * FULL, FULL as u16);
+    Datagram { number, handshake, from, payload, ecn, fin, immediate_ack }
+}
+
+/// The ranges with which a client answers a packet.
+fn answer(client: &mut Client, datagram: Datagram) -> Option<Vec<(u64, u64)>> {
+    let mut acks: Vec<Acknowledgement> = Vec::new();
+    client.on_packet(&Packet::quic(OWNER, &datagram), at(datagram.number), |message| {
+        if let Message::Ack(ack) = message {
+            acks.push(ack);
+        }
+    });
+    acks.first().map(|ack| ack.ranges().collect())
+}
+
 /// RFC 9000 §13.2.1: packets out of order and marked ones are acknowledged at once.
 #[test]
 fn what_shows_loss_or_congestion_is_acknowledged_at_once() {
-    let datagram = |number, ecn| Datagram {
-        number,
-        handshake: false,
-        from: number * FULL,
-        payload: FULL as u16,
-        ecn,
-        fin: false,
-    };
-    let mut client = Client::new(true);
-    let mut largest = |number, ecn| {
-        let mut acks: Vec<Acknowledgement> = Vec::new();
-        client.on_packet(&Packet::quic(OWNER, &datagram(number, ecn)), at(number), |message| {
-            if let Message::Ack(ack) = message {
-                acks.push(ack);
-            }
-        });
-        acks.first().map(|ack| ack.ranges().collect::<Vec<_>>())
-    };
+    let mut client = Client::new(true, 1);
+    let mut largest = |number, ecn| answer(&mut client, datagram(number, ecn));
     assert_eq!(largest(0, Ecn::Ect1), None);
     assert_eq!(largest(1, Ecn::Ect1), Some(vec![(0, 2)]));
     assert_eq!(largest(2, Ecn::Ce), Some(vec![(0, 3)]));
     assert_eq!(largest(4, Ecn::Ect1), Some(vec![(4, 5), (0, 3)]));
     assert_eq!(largest(3, Ecn::Ect1), Some(vec![(0, 5)]));
     assert_eq!(largest(3, Ecn::Ect1), None, "once more");
+}
+
+/// draft-ietf-quic-ack-frequency §6: an acknowledgement for ten packets, at once for the first of several marks, out of
+/// order, and on request.
+#[test]
+fn a_threshold_delays_acknowledgements_but_not_the_first_sign_of_congestion() {
+    let mut client = Client::new(true, 9);
+    let mut answers = |number, ecn| answer(&mut client, datagram(number, ecn)).is_some();
+    let ten: Vec<bool> = (0..10).map(|number| answers(number, Ecn::Ect1)).collect();
+    assert_eq!(ten, [[false; 9].as_slice(), &[true]].concat());
+    assert!(answers(10, Ecn::Ce) && !answers(11, Ecn::Ce) && !answers(12, Ecn::Ect1));
+    assert!(answers(13, Ecn::Ce), "a mark behind packets without one");
+    assert!(answers(15, Ecn::Ect1), "one is missing");
+    assert!(!answers(16, Ecn::Ect1));
+    let asks = Datagram { immediate_ack: true, ..datagram(17, Ecn::Ect1) };
+    assert!(answer(&mut client, asks).is_some());
+    let mut every = Client::new(true, 0);
+    assert!((0..3).all(|number| answer(&mut every, datagram(number, Ecn::Ect1)).is_some()));
+}
+
+/// Windows below the threshold are not held up by the delay of acknowledgements: a transfer of few packets takes as long as
+/// with the default, and one acknowledgement is for each window.
+#[test]
+fn a_window_below_the_threshold_asks_for_its_acknowledgement() {
+    let transfer = |threshold| {
+        let reno = Config::Reno(reno::Config::default());
+        let all = |_: &Datagram| Fate::Arrive;
+        let mut path = Path::with_threshold(threshold, reno, None, 60 * FULL, true, all);
+        path.run();
+        (path.now, path.acks)
+    };
+    let ((default, acks), (rare, few)) = (transfer(1), transfer(99));
+    assert!(rare <= default + MS * 25, "{rare} and {default}");
+    assert!(acks >= 30 && few <= 8, "{few} and {acks}");
 }
 
 /// RFC 9002 §7.2: ten packets of 1472 B of UDP payload, and two of 8972 B.
@@ -358,7 +410,7 @@ fn the_initial_window_is_fourteen_kibibytes() {
             sndbuf: None,
             seed: 1,
         };
-        Sender::new(&config).window().cwnd
+        Sender::new(&config, 1).window().cwnd
     };
     assert_eq!(
         [(1448, 10), (1200, 10), (8948, 10), (8948, 32)].map(|(m, w)| window(m, w)),
