@@ -13,7 +13,7 @@ const NEWEST_NAMED: u32 = 22;
 /// The oldest clang that compiles the queue discipline.
 const QDISC_CLANG: u32 = 16;
 
-const PROGRAMS: [&str; 6] = ["dctcp", "prague", "ect1", "tracers", "sockets", "dualpi2"];
+const PROGRAMS: [&str; 7] = ["dctcp", "prague", "bbr3", "ect1", "tracers", "sockets", "dualpi2"];
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");

@@ -84,6 +84,12 @@ impl Loaded {
         Loaded::register(object::DCTCP(), name, CLASSIC, None)
     }
 
+    /// Registers BBR, version 3, under `name`, which must be unique on this machine. It asks for no ECN,
+    /// and answers marks as losses where there is some.
+    pub fn bbr3(name: &str) -> Result<Loaded, BpfError> {
+        Loaded::register(object::BBR3(), name, Flags::NON_RESTRICTED, None)
+    }
+
     /// Registers Prague under `name`, which must be unique on this machine, with the most of
     /// AccECN that this kernel has: see [`Loaded::flags`].
     ///

@@ -1,4 +1,4 @@
-//! DCTCP, Prague and ECT(1) for stock Linux kernels, as BPF programs, and their loader.
+//! DCTCP, Prague, BBR version 3 and ECT(1) for stock Linux kernels, as BPF programs, and their loader.
 //!
 //! ```no_run
 //! let prague = l4s_bpf::Loaded::prague("prague_1234", &l4s_cc::prague::Config::linux())?;

@@ -42,6 +42,7 @@ macro_rules! program {
 
 pub(crate) const DCTCP: fn() -> Program = || program!("dctcp");
 pub(crate) const PRAGUE: fn() -> Program = || program!("prague");
+pub(crate) const BBR3: fn() -> Program = || program!("bbr3");
 pub(crate) const SOCKETS: fn() -> Program = || program!("sockets");
 pub(crate) const DUALPI2: fn() -> Program = || program!("dualpi2");
 pub(crate) const ECT1: fn() -> Program = || program!("ect1");

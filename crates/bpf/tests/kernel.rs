@@ -17,6 +17,8 @@ use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
+#[path = "kernel/bbr3.rs"]
+mod bbr3;
 #[path = "kernel/device.rs"]
 mod device;
 #[path = "kernel/peer.rs"]
@@ -101,6 +103,17 @@ fn verified(loaded: &Loaded) -> u32 {
         // The kernel keeps 15 characters of `prague_cong_control`.
         .filter(|program| program.name.to_string_lossy() == "prague_cong_con");
     mine.next().expect("the kernel lists it").verified_insns
+}
+
+#[test]
+fn bbr3_passes_the_verifier_with_a_margin() {
+    let _loaded = or_skip!(Loaded::bbr3(&name("bbr3v")));
+    // Any that is loaded: all are the same program.
+    let mut all = ProgInfoIter::default()
+        .filter(|program| program.name.to_string_lossy() == "bbr3_cong_contr");
+    let verified = all.next().expect("the kernel lists it").verified_insns;
+    println!("bbr3: {verified} instructions verified");
+    assert!((1000..500_000).contains(&verified), "{verified}");
 }
 
 /// The verifier gives up when its thread has a pending signal. An example is the signal of a child that
@@ -223,6 +236,11 @@ fn dctcp_moves_ten_megabytes_and_is_gone_after() {
 #[test]
 fn prague_moves_ten_megabytes_and_is_gone_after() {
     moves_ten_megabytes(prague, &name("prague"));
+}
+
+#[test]
+fn bbr3_moves_ten_megabytes_and_is_gone_after() {
+    moves_ten_megabytes(Loaded::bbr3, &name("bbr3"));
 }
 
 /// A small queue at the egress of the host: TCP is informed of its drops at once, without a mark.

@@ -71,7 +71,7 @@ mod kernel {
         let host = Host::look();
         page.line("  the kernel's own", &host.controls.join(" "));
         let probe = l4s_bpf::probe();
-        page.line("  dctcp, prague by BPF", &bpf(&probe));
+        page.line("  our controls by BPF", &bpf(&probe));
         page.line("  AccECN", &accecn(&probe, &host));
         let tracers = [&probe.tcx, &probe.tracers].into_iter().find_map(Finding::reason);
         page.line("  shell --internet", &internet());
@@ -112,7 +112,7 @@ mod kernel {
     fn bpf(probe: &Probe) -> String {
         let steps = [&probe.built, &probe.types, &probe.permission, &probe.struct_ops];
         match steps.into_iter().find_map(Finding::reason) {
-            None => "yes".to_owned(),
+            None => "dctcp, prague, bbr3".to_owned(),
             Some(why) => format!("no: {why}"),
         }
     }

@@ -49,6 +49,7 @@ impl Controls {
         let name = format!("{kind}{}", std::process::id());
         let loaded = match kind {
             "dctcp" => Loaded::dctcp(&name),
+            "bbr3" => Loaded::bbr3(&name),
             _ => {
                 return Err(Error::Machine(format!(
                     "this kernel has no congestion control `{kind}`: `modprobe tcp_{kind}` loads \

@@ -56,6 +56,7 @@ struct tcp_congestion_ops;
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
 	u32 icsk_rto;
+	u8 icsk_ca_state : 5;
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	struct {
 		u8 pending;
@@ -91,13 +92,24 @@ struct tcp_sock {
 	u32 srtt_us;
 	u32 delivered;
 	u32 delivered_ce;
+	u32 lost;
+	u32 app_limited;
 	u64 tcp_mstamp;
 	struct minmax rtt_min;
 } __core;
 
 struct rate_sample {
+	u32 prior_delivered;
+	/* Below 0 where nothing was delivered whose departure is known. */
+	int delivered;
+	/* Below 0 where it is shorter than the lowest RTT, or unknown. */
+	long interval_us;
 	long rtt_us;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+	u32 last_end_seq;
 	_Bool is_app_limited;
+	_Bool is_retrans;
 } __core;
 
 enum tcp_ca_event {
@@ -367,6 +379,14 @@ static __always_inline void *inet_csk_ca(struct sock *sk)
 /* Whether the kernel's type has that field. */
 #define has_field(s, field) __builtin_preserve_field_info((s)->field, 2)
 
+/* Gives a connection to the kernel's Reno. */
+static __always_inline int choose_reno(struct sock *sk)
+{
+	char reno[] = "reno";
+
+	return !bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
+}
+
 /*
  * Leaves a connection without ECN to the kernel's Reno. For a control with TCP_CONG_NEEDS_ECN the
  * kernel makes packets ECT even if the peer has no ECN, and then nobody reports a mark. Reno does not
@@ -374,10 +394,7 @@ static __always_inline void *inet_csk_ca(struct sock *sk)
  */
 static __always_inline int leave_to_reno(struct sock *sk)
 {
-	char reno[] = "reno";
-
-	return !(tcp_sk(sk)->ecn_flags & TCP_ECN_MODE_ANY) &&
-	       !bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, reno, sizeof(reno));
+	return !(tcp_sk(sk)->ecn_flags & TCP_ECN_MODE_ANY) && choose_reno(sk);
 }
 
 /* Packets in flight (RFC 6675 §3). */

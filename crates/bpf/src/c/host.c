@@ -253,3 +253,123 @@ u64 l4s_dualpi2_free_at(const struct dualpi2_config *c, const struct dualpi2 *s)
 {
 	return dualpi2_free_at(c, s);
 }
+
+/* SplitMix64, as in the simulator, so that both sides have the same random numbers. */
+static _Thread_local u64 chance;
+
+static u64 bbr3_random(void)
+{
+	u64 z = chance += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+#include "bbr3.h"
+#include "departures.h"
+
+/* The model and the decision, for tests. */
+struct bbr3_report {
+	u64 max_bw;
+	u64 bw_shortterm;
+	u64 inflight_shortterm;
+	u64 inflight_longterm;
+	u64 bdp;
+	u64 extra_acked;
+	u64 round_count;
+	u64 pacing_rate;
+	u32 min_rtt;
+	u32 full_bw_count;
+	u32 cwnd;
+	u32 ssthresh;
+	u32 quantum;
+	u8 full_bw_reached;
+	u8 full_bw_now;
+	u8 idle_restart;
+	u8 mode;
+};
+
+u32 l4s_bbr3_size(void)
+{
+	return sizeof(struct bbr3);
+}
+
+void l4s_bbr3_seed(u64 seed)
+{
+	chance = seed;
+}
+
+void l4s_bbr3_start(struct bbr3 *s, u32 cwnd, u32 mss, u32 delivered, u32 srtt_us, u64 now)
+{
+	bbr3_start(s, cwnd, mss, delivered, srtt_us, now);
+}
+
+void l4s_bbr3_on_lost(struct bbr3 *s, const struct bbr3_loss *l)
+{
+	bbr3_on_lost(s, l);
+}
+
+void l4s_bbr3_on_ack(struct bbr3 *s, const struct bbr3_ack *a)
+{
+	bbr3_on_ack(s, a);
+}
+
+void l4s_bbr3_begin_repair(struct bbr3 *s)
+{
+	bbr3_begin_repair(s);
+}
+
+void l4s_bbr3_on_timeout(struct bbr3 *s, u32 in_flight)
+{
+	bbr3_on_timeout(s, in_flight);
+}
+
+void l4s_bbr3_on_undo(struct bbr3 *s)
+{
+	bbr3_on_undo(s);
+}
+
+void l4s_bbr3_on_restart(struct bbr3 *s, u32 mss, u64 now)
+{
+	bbr3_on_restart(s, mss, now);
+}
+
+void l4s_bbr3_report(const struct bbr3 *s, struct bbr3_report *r)
+{
+	*r = (struct bbr3_report) {
+		.max_bw = s->max_bw.best[0].value,
+		.bw_shortterm = s->short_term.bandwidth,
+		.inflight_shortterm = s->short_term.in_flight,
+		.inflight_longterm = s->long_term.in_flight,
+		.bdp = bbr3_bdp(s),
+		.extra_acked = s->extra_acked.best[0].value,
+		.round_count = s->round_count,
+		.pacing_rate = s->pacing_rate,
+		.min_rtt = s->min_rtt.lowest,
+		.full_bw_count = s->full.rounds,
+		.cwnd = s->cwnd,
+		.ssthresh = s->ssthresh,
+		.quantum = s->quantum,
+		.full_bw_reached = s->full.reached,
+		.full_bw_now = s->full.now,
+		.idle_restart = s->restarts,
+		.mode = s->mode,
+	};
+}
+
+void l4s_departures_add(struct departures *d, u32 delivered, u32 lost, u32 in_flight, u32 nxt)
+{
+	departures_add(d, delivered, lost, in_flight, nxt);
+}
+
+void l4s_departures_end(struct departures *d, u32 in_flight, u32 nxt)
+{
+	departures_end(d, in_flight, nxt);
+}
+
+void l4s_departures_find(struct departures *d, u32 delivered, u32 end, u32 again, u32 mss,
+			 struct departure *found)
+{
+	*found = departures_find(d, delivered, end, again, mss);
+}

@@ -33,6 +33,8 @@ const LIMIT: usize = 100;
 /// If the bottleneck did not run for longer than this, it was not the one that is described here.
 const LATE: Duration = Duration::from_millis(5);
 const LASTS: Duration = Duration::from_secs(8);
+/// A test that waits for something gives up after this time.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
@@ -82,19 +84,19 @@ pub struct Seen {
     /// The congestion control at the end.
     control: String,
     /// Data packets that arrived, by codepoint.
-    codepoints: [u32; 4],
+    pub codepoints: [u32; 4],
     marked: u32,
-    dropped: u32,
+    pub dropped: u32,
     /// Acknowledgements with ECE, and data packets with CWR; with AccECN these bits are a counter.
     ece: u32,
     cwr: u32,
     /// Bytes that left per second, as a fraction of the rate.
-    utilization: f64,
+    pub utilization: f64,
     /// Queueing delays after the first second, in milliseconds.
-    mean: f64,
+    pub mean: f64,
     p99: f64,
     /// The reductions of the window by more than a fiftieth: the fraction, and the window before.
-    falls: Vec<(f64, u32)>,
+    pub falls: Vec<(f64, u32)>,
     /// The longest time in which the bottleneck did not run.
     pub away: Duration,
     /// Each data packet with ECT(0), with the packet before it and the packet behind it.
@@ -183,12 +185,21 @@ fn window(socket: &TcpStream) -> u32 {
     info.tcpi_snd_cwnd
 }
 
-/// Carries packets between the two ends until `stop` is set, and reads the window of `sender`.
+/// How far a test is.
+#[derive(Default)]
+struct Progress {
+    /// It has seen what it waits for.
+    enough: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// Carries packets between the two ends until it has to stop, and reads the window of `sender`.
 fn carry(
     [near, far]: [&mut Device; 2],
     queues: Queues,
     sender: &TcpStream,
-    stop: &AtomicBool,
+    progress: &Progress,
+    enough: fn(&Seen) -> bool,
 ) -> Seen {
     let mut seen = Seen::default();
     let mut apart: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
@@ -199,7 +210,7 @@ fn carry(
     let (mut aqm, mut waits) = (CoDel::default(), Vec::new());
     let start = Instant::now();
     let (mut free, mut sent, mut before, mut looked) = (start, 0, window(sender), start);
-    while !stop.load(Ordering::Relaxed) {
+    while !progress.stop.load(Ordering::Relaxed) {
         seen.away = seen.away.max(looked.elapsed());
         looked = Instant::now();
         while let Some(packet) = near.receive_within(0) {
@@ -270,6 +281,7 @@ fn carry(
             seen.falls.push((1.0 - f64::from(after) / f64::from(before), before));
         }
         before = after;
+        progress.enough.store(enough(&seen), Ordering::Relaxed);
         thread::sleep(Duration::from_micros(200));
     }
     seen.utilization = sent as f64 / start.elapsed().as_secs_f64() / RATE as f64;
@@ -304,8 +316,9 @@ fn end(address: &str, ecn: &str) -> Device {
     device
 }
 
-/// A transfer of unlimited data for some time; with sets of tracers if the queues have to be distinguished.
-fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
+/// A transfer of unlimited data for some time, and until the test has seen `enough`; with sets of tracers
+/// if the queues have to be distinguished.
+fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>, enough: fn(&Seen) -> bool) -> Seen {
     let named = |control: &'static str| match control {
         PRAGUE => prague.name().to_owned(),
         other => other.to_owned(),
@@ -328,13 +341,13 @@ fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
             Tracers::attach(prague.name(), sockets, near.index())
         });
         let _tracers = tracers.transpose().unwrap();
-        let stop = AtomicBool::new(false);
+        let progress = Progress::default();
         let seen = thread::scope(|scope| {
             scope.spawn(|| {
                 let (mut receiver, _) = listener.accept().unwrap();
                 receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
                 let mut buffer = vec![0; 1 << 16];
-                while !stop.load(Ordering::Relaxed) {
+                while !progress.stop.load(Ordering::Relaxed) {
                     let _ = receiver.read(&mut buffer);
                 }
             });
@@ -344,14 +357,16 @@ fn run(ends: &Ends, prague: &Loaded, queues: Option<Queues>) -> Seen {
                     set_tcp_congestion(&sender, &named(after)).unwrap();
                 }
                 let start = Instant::now();
-                while start.elapsed() < LASTS {
+                let waits =
+                    || !progress.enough.load(Ordering::Relaxed) && start.elapsed() < PATIENCE;
+                while start.elapsed() < LASTS || waits() {
                     (&sender).write_all(&[0x55; 1 << 14]).unwrap();
                 }
-                stop.store(true, Ordering::Relaxed);
+                progress.stop.store(true, Ordering::Relaxed);
                 // Nothing carries packets any more, so neither end may wait for the other.
                 let _ = rustix::net::sockopt::set_socket_linger(&sender, Some(Duration::ZERO));
             });
-            carry([&mut near, &mut far], queues.unwrap_or(Queues::One), &sender, &stop)
+            carry([&mut near, &mut far], queues.unwrap_or(Queues::One), &sender, &progress, enough)
         });
         let read = |map| Sockets::open(map).unwrap().read(sender.as_fd()).unwrap();
         let shown = sockets.and_then(read);
@@ -367,15 +382,16 @@ pub fn with_prague(
     ends: &Ends,
     queues: Option<Queues>,
 ) -> Option<Seen> {
-    with_control(test, |name| Loaded::prague(name, config), ends, queues)
+    with_control(test, |name| Loaded::prague(name, config), ends, queues, |_| true)
 }
 
-/// A transfer with one of our controls; `None` if it cannot be loaded.
-fn with_control(
+/// A transfer with one of our controls, until the test has seen `enough`; `None` if it cannot be loaded.
+pub fn with_control(
     test: &str,
     load: impl FnOnce(&str) -> Result<Loaded, BpfError>,
     ends: &Ends,
     queues: Option<Queues>,
+    enough: fn(&Seen) -> bool,
 ) -> Option<Seen> {
     // The tests measure time, so they run one at a time.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -389,7 +405,7 @@ fn with_control(
         Err(error) => panic!("{error}"),
     };
     let accecn = loaded.flags().has(Flags::NEEDS_ACCECN);
-    let seen = Seen { accecn, ..run(ends, &loaded, queues) };
+    let seen = Seen { accecn, ..run(ends, &loaded, queues, enough) };
     println!("{test}, flags {:#x}: {}", loaded.flags().bits(), seen.without_packets());
     Some(seen)
 }
@@ -461,7 +477,7 @@ fn a_peer_without_ecn_gets_packets_without() {
     let ends = Ends { ecn: ["2", "0"], before: PRAGUE, after: None, peer: "reno" };
     let Some(seen) = with_prague("none", &Config::linux(), &ends, None) else { return };
     is_without_ecn(&seen);
-    let Some(seen) = with_control("dctcp", Loaded::dctcp, &ends, None) else { return };
+    let Some(seen) = with_control("dctcp", Loaded::dctcp, &ends, None, |_| true) else { return };
     is_without_ecn(&seen);
     let ends = Ends { ecn: ["0", "0"], before: "reno", after: Some(PRAGUE), peer: "reno" };
     let Some(seen) = with_prague("late", &Config::linux(), &ends, None) else { return };

@@ -1,6 +1,8 @@
 //! Compares the C arithmetic, which runs in the kernel, with the Rust arithmetic, which runs in the
 //! simulator. For a million random acknowledgements each, every integer is the same.
 
+mod bbr3;
+mod departures;
 mod detector;
 mod tracers;
 

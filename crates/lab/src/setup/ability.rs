@@ -36,6 +36,13 @@ impl Ability {
             l4s_cc::Config::Prague(config) if control.ours || options.built => {
                 Some(able(config, options.built)?)
             }
+            l4s_cc::Config::Bbr3(_) if options.built => {
+                return Err(OsError::Unsupported(
+                    "its kernel is built without BPF, and bbr3 in a kernel is a BPF program: expected \
+                     `cc = \"bbr\"`; `--on kernel` and `--on sim` have bbr3"
+                        .to_owned(),
+                ));
+            }
             cc => {
                 stock(cc)?;
                 None

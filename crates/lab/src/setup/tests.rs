@@ -318,6 +318,21 @@ fn what_no_kernels_prague_does_is_refused_with_words() {
     }
 }
 
+/// Version 3 of BBR is a BPF program, and has the draft's response to marks only.
+#[test]
+fn bbr3_is_a_kernels_with_bpf_and_without_its_own_response_to_marks() {
+    let group = "[[group]]\nname = \"A\"\nrtt = \"10ms\"\n";
+    let refused = |cc: &str, built| {
+        let options = LabOptions { built, ..LabOptions::default() };
+        plan(&format!("{group}cc = {cc}\n"), &options).err().map(|why| why.to_string())
+    };
+    assert_eq!(refused("\"bbr3\"", false), None);
+    let why = refused("\"bbr3\"", true).unwrap();
+    assert!(why.starts_with("group `A`: its kernel is built without BPF"), "{why}");
+    let why = refused("{ kind = \"bbr3\", ecn = true }", false).unwrap();
+    assert!(why.contains("`ecn` of bbr3 cannot be set in a kernel"), "{why}");
+}
+
 /// A BPF program sends tracers, and only as copies.
 #[test]
 fn an_active_prague_is_a_kernels_with_copies_and_bpf() {
