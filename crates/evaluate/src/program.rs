@@ -30,7 +30,7 @@ impl Chapter {
         let scenario = bundled::find(self.scenario).expect("a chapter has a bundled scenario");
         let name = |number: usize, group: &str| match number {
             0 => program.name.clone(),
-            _ => format!("{} {group}", program.name),
+            _ => format!("{}-{group}", program.name),
         };
         let tested = self.tested().iter().enumerate();
         let programs =
@@ -162,7 +162,7 @@ mod tests {
         let first = plan.points.into_iter().next().unwrap();
         let scenario = first.scenario.clone();
         let names: Vec<&str> = scenario.programs.iter().map(|program| &*program.name).collect();
-        assert_eq!(names, ["mine", "mine 2", "mine 3", "mine 4"]);
+        assert_eq!(names, ["mine", "mine-2", "mine-3", "mine-4"]);
         let record = Recorder::new(&scenario, Origin::default()).finish(EngineSummary::default());
         let mut judged = Judged::new(first, record);
         for (group, packets) in judged.summary.groups.iter_mut().zip([10, 0, 10, 20, 40]) {

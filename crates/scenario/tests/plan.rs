@@ -50,7 +50,7 @@ fn programs_take_the_place_of_flows() {
                 [sweep]\n\"group.A.flows\" = [0, 1, 3]\n";
     let plan = plan(more, &["group.A.start={ every = \"1s\" }", "group.A.rtt=7ms"]);
     let groups = [&["A", "B"][..], &["A", "B"], &["A", "B", "A 2", "A 3"]];
-    let programs = [&[][..], &[("P", 0, 0)], &[("P", 0, 0), ("P 2", 2, 1), ("P 3", 3, 2)]];
+    let programs = [&[][..], &[("P", 0, 0)], &[("P", 0, 0), ("P-2", 2, 1), ("P-3", 3, 2)]];
     for ((point, groups), programs) in plan.points.iter().zip(groups).zip(programs) {
         let scenario = &point.scenario;
         let names: Vec<&str> = scenario.groups.iter().map(|group| &*group.name).collect();

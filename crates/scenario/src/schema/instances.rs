@@ -37,7 +37,7 @@ pub(crate) fn add_instances(root: &mut Table, gathered: &mut Gathered) {
             gathered.add(&node.place, message, None);
         }
         programs.extend((1..).zip(&starts).map(|(number, start)| {
-            let mut instance = numbered(node, "name", number);
+            let mut instance = numbered(node, number, program_name);
             if let Item::Table(program) = &mut instance.item {
                 program.remove(INSTEAD);
                 program.set(Entry::new("group", text(name(&group, number))));
@@ -63,11 +63,16 @@ fn name(of: &str, number: usize) -> String {
     if number == 1 { of.to_owned() } else { format!("{of} {number}") }
 }
 
+/// `mine`, `mine-2`, `mine-3` …: folders, whose paths are in commands for a shell.
+fn program_name(of: &str, number: usize) -> String {
+    if number == 1 { of.to_owned() } else { format!("{of}-{number}") }
+}
+
 /// A table whose name has the number.
-fn numbered(node: &Node, key: &str, number: usize) -> Node {
+fn numbered(node: &Node, number: usize, name: fn(&str, usize) -> String) -> Node {
     let mut node = node.clone();
     if let Item::Table(table) = &mut node.item {
-        let entry = table.entries.iter_mut().find(|entry| entry.key == key);
+        let entry = table.entries.iter_mut().find(|entry| entry.key == "name");
         if let Some(Item::Text(text)) = entry.map(|entry| &mut entry.value.item) {
             *text = name(text, number);
         }
@@ -110,7 +115,7 @@ fn add_groups(root: &mut Table, group: &str, instances: usize) {
             table.remove("start");
         }
         let node = node.clone();
-        nodes.extend((2..=instances).map(|number| numbered(&node, "name", number)));
+        nodes.extend((2..=instances).map(|number| numbered(&node, number, name)));
     }
     for list in ["path", "hop"] {
         for table in tables_mut(root, list) {
