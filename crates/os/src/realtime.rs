@@ -61,9 +61,8 @@ impl Realtime {
         Duration::from_micros(if alone { 100 } else { 20 })
     }
 
-    /// Gives real-time priority up for a while where it is time for that, and takes it back. A thread
-    /// that does not wait calls it at least once per millisecond: Linux would stop it for 50 ms of
-    /// every second otherwise.
+    /// Gives up real-time priority for 0.5 ms after each 3.5 ms, and takes it back. A thread that does not
+    /// wait calls it at least once per millisecond: Linux would stop it for 50 ms of every second otherwise.
     #[inline]
     pub fn take_turns(&mut self, now: Time) {
         match self.turns.change(now).filter(|_| self.fifo) {
@@ -199,7 +198,7 @@ impl Company {
 fn switches() -> u64 {
     // SAFETY: `rusage` consists of integers, for which zero bytes are a value.
     let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
-    // SAFETY: the call writes one `rusage` to the pointer, which is valid for that.
+    // SAFETY: the call writes one `rusage`, and the pointer is to one.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
     usage.ru_nivcsw as u64
 }

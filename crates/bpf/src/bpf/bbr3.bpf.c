@@ -26,7 +26,7 @@ struct connection {
 	/* The present acknowledgement. Of values here the verifier knows nothing, and so it follows a path
 	 * once; of those on the stack it would do so for each combination of flags. */
 	struct bbr3_ack ack;
-	/* The kernel's count of lost segments, as far as it was answered. */
+	/* Lost segments, by the kernel's count, that the model has seen. */
 	u32 lost;
 };
 

@@ -347,7 +347,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Compares a connection of this length, with an event every so many acknowledgements.
+    /// Compares a connection of `steps` acknowledgements, with an event after one in `events` of them.
     fn follow(&mut self, seed: u64, steps: usize, events: u64) {
         let mut pair = Pair::new(seed);
         let mut in_startup = false;
