@@ -1,7 +1,5 @@
 //! BBR through whole bottlenecks: the phases of its model, alone and beside others.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
 use l4s_cc::bbr::{self, Mode};
@@ -14,7 +12,7 @@ use l4s_measure::Summary;
 use l4s_model::Scenario;
 use l4s_units::{Duration, Rate, Time};
 
-use common::{group, mbps, scenario, summary_of};
+use crate::common::{group, mbps, scenario, summary_of};
 
 const RTT: Duration = Duration::from_millis(20);
 /// Between the clock ticks at which Linux would look.

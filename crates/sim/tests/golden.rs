@@ -1,7 +1,7 @@
 //! The result tables of the bundled scenarios, pinned as text.
 //!
 //! A change of behaviour shows as a diff of whole numbers and needs a reason in its commit.
-//! `UPDATE_GOLDEN=1 cargo test -p l4s-sim --test golden` writes the tables again.
+//! `UPDATE_GOLDEN=1 cargo test -p l4s-sim --test runs golden` writes the tables again.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,7 +1,5 @@
 //! Further links before and behind the bottleneck.
 
-mod common;
-
 use l4s_aqm::Queue;
 use l4s_measure::{HopSummary, Summary};
 use l4s_model::Scenario;
@@ -10,7 +8,7 @@ use l4s_sim::Packet;
 use l4s_units::{Duration, Time};
 use proptest::prelude::*;
 
-use common::{scenario, summary_of};
+use crate::common::{scenario, summary_of};
 
 fn summary(text: &str, set: &[&str]) -> Summary {
     summary_of(&scenario(text, set))

@@ -1,7 +1,5 @@
 //! Imperfect stretches of the way.
 
-mod common;
-
 use l4s_aqm::Queue;
 use l4s_measure::{PathSummary, Summary};
 use l4s_model::{FlowId, PathEvent, Scenario, SourceId};
@@ -10,7 +8,7 @@ use l4s_sim::Packet;
 use l4s_units::{Duration, Ecn, Time};
 use proptest::prelude::*;
 
-use common::{scenario, summary_of};
+use crate::common::{scenario, summary_of};
 
 fn summary(text: &str, set: &[&str]) -> Summary {
     summary_of(&scenario(text, set))

@@ -1,17 +1,15 @@
 //! The way up as a bottleneck of its own: acknowledgements queue there, and uploads.
 
-mod common;
-
 use l4s_aqm::Queue;
 use l4s_measure::{PacketTrace, Snap, Summary};
 use l4s_model::Scenario;
 use l4s_observe::{HopEvent, Observer, Traced};
 use l4s_units::Time;
 
-use common::{group, summary_of};
+use crate::common::{group, summary_of};
 
 fn scenario(text: &str) -> Scenario {
-    common::scenario(text, &[])
+    crate::common::scenario(text, &[])
 }
 
 /// A download of 100 Mb/s and an uplink of this rate, with or without an upload.

@@ -6,8 +6,8 @@ use l4s_cc::bbr3::{Mode, Model, Phase};
 use l4s_model::Buffer;
 use l4s_units::Time;
 
+use super::watched::*;
 use crate::common::{group, scenario, summary_of};
-use crate::watched::*;
 
 /// A.1. The tolerance of the bandwidth is the draft's: 2 %.
 #[test]

@@ -2,8 +2,8 @@
 
 use l4s_measure::Summary;
 
+use super::watched::*;
 use crate::common::{group, scenario, summary_of};
-use crate::watched::*;
 
 /// Marks above 1 ms, as a shallow threshold. The RTT without a queue is `rtt`.
 fn marked(rtt: &str, ecn: bool) -> Summary {

@@ -2,8 +2,8 @@
 
 use l4s_cc::bbr3::Mode;
 
+use super::watched::*;
 use crate::common::{group, mbps, scenario, summary_of};
-use crate::watched::*;
 
 /// At 1 Gb/s nothing limits the first round trips but startup: the delivery rate doubles in each.
 #[test]

@@ -1,7 +1,5 @@
 //! Runs of scenarios, measured.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use l4s_measure::{EngineSummary, GroupSummary, Origin, Recorder, Summary};
 use l4s_model::Scenario;
 use l4s_scenario::Plan;

@@ -2,8 +2,6 @@
 //! draft-ietf-ccwg-bbr), and its laws.
 
 mod cases;
-#[path = "../common/mod.rs"]
-mod common;
 mod ecn;
 mod laws;
 mod watched;
