@@ -261,7 +261,6 @@ impl Sender {
         self.sample_rate(0, 0, now);
         self.decision = self.cc.on_ack(&self.sample(now));
         self.transmit(now, out);
-        self.set_timer();
     }
 
     // --- Acknowledgements -------------------------------------------------------------------
@@ -309,7 +308,6 @@ impl Sender {
             self.is_limited();
         }
         self.transmit(now, out);
-        self.set_timer();
     }
 
     /// The marks that an acknowledgement reports. Where the path or the client does not take part, ECN ends.
@@ -405,7 +403,7 @@ impl Sender {
 
     // --- Sending ----------------------------------------------------------------------------
 
-    /// Sends lost and new data, as far as window and pace allow.
+    /// Sends lost and new data, as far as window and pace allow, and sets the timer.
     fn transmit(&mut self, now: Time, out: &mut impl Output) {
         loop {
             let cwnd = self.decision.window.cwnd.max(Endpoint::Quic.least_window());
@@ -424,6 +422,7 @@ impl Sender {
             self.free_packet = false;
             self.send_next(now, out);
         }
+        self.set_timer();
     }
 
     /// Whether there is something to send. Lost data that arrived in another packet is not sent again.

@@ -18,6 +18,10 @@ fn at(ms: u64) -> Time {
     Time::ZERO + MS * ms
 }
 
+fn reno() -> Config {
+    Config::Reno(reno::Config::default())
+}
+
 /// The outcome of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
@@ -99,17 +103,26 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
 
     /// Reno without ECN, with all data of `packets` packets.
     fn reno(packets: u64, fate: F) -> Self {
-        Path::new(Config::Reno(reno::Config::default()), None, packets * FULL, true, fate)
+        Path::new(reno(), None, packets * FULL, true, fate)
+    }
+
+    /// When the next message arrives at the server.
+    fn arrival(&self) -> Time {
+        self.answers.front().map_or(Time::NEVER, |(time, _)| *time)
+    }
+
+    /// When the next event is.
+    fn next(&self) -> Time {
+        self.arrival().min(self.sender.deadline()).min(self.client.deadline())
     }
 
     /// The next event; false when there is none.
     fn step(&mut self) -> bool {
-        let arrival = self.answers.front().map_or(Time::NEVER, |(time, _)| *time);
-        let (server, client) = (self.sender.deadline(), self.client.deadline());
-        let next = arrival.min(server).min(client);
+        let (arrival, client, next) = (self.arrival(), self.client.deadline(), self.next());
         if next == Time::NEVER {
             return false;
         }
+        assert!(next < at(200_000), "no end");
         self.now = next;
         let mut sent = Sent::default();
         if next == arrival {
@@ -122,10 +135,17 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
         } else {
             self.sender.on_timer(next, &mut sent);
         }
+        self.deliver(sent);
+        true
+    }
+
+    /// The packets of the server meet their fates.
+    fn deliver(&mut self, sent: Sent) {
+        let Path { now, answers, .. } = self;
         self.rtts.extend(sent.rtts);
         for (mut datagram, again) in sent.datagrams {
             if !datagram.handshake {
-                self.log.push((next, datagram.number, datagram.from, again));
+                self.log.push((*now, datagram.number, datagram.from, again));
             }
             match (self.fate)(&datagram) {
                 Fate::Lose => continue,
@@ -133,18 +153,34 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
                 Fate::Arrive => {}
             }
             let packet = Packet::quic(OWNER, &datagram);
-            let answers = &mut self.answers;
             self.client
-                .on_packet(&packet, next, |message| answers.push_back((next + RTT, message)));
+                .on_packet(&packet, *now, |message| answers.push_back((*now + RTT, message)));
         }
-        true
+    }
+
+    /// An established connection of an application that has written nothing.
+    fn of_application(threshold: u32, cc: Config, fate: F) -> Self {
+        let mut path = Path::with_threshold(threshold, cc, None, 1, true, fate);
+        path.sender.serve_application();
+        while !path.sender.is_established() {
+            assert!(path.step());
+        }
+        path
+    }
+
+    /// The application writes full packets after `pause`.
+    fn write(&mut self, packets: u64, pause: Duration) {
+        let time = self.now + pause;
+        while self.next() <= time && self.step() {}
+        self.now = time;
+        let mut sent = Sent::default();
+        self.sender.write(packets * FULL, time, &mut sent);
+        self.deliver(sent);
     }
 
     /// Runs until everything is acknowledged.
     fn run(&mut self) -> &mut Self {
-        while self.step() {
-            assert!(self.now < at(200_000), "no end");
-        }
+        while self.step() {}
         assert!(self.sender.is_closed() && self.client.is_closed());
         self
     }
@@ -255,6 +291,57 @@ fn probes_are_sent_in_pairs_and_back_off() {
     assert_eq!(path.sender.window().cwnd, 10);
 }
 
+/// RFC 9002 §6.2.4 and §7.5: the window holds ten packets and no more. Probes leave nevertheless, and have new data
+/// where there is some.
+#[test]
+fn a_probe_has_new_data_and_leaves_beyond_the_window() {
+    let mut path =
+        Path::reno(20, |sent: &Datagram| if sent.handshake { Fate::Arrive } else { Fate::Lose });
+    while path.log.len() < 12 {
+        assert!(path.step());
+    }
+    let start = path.log[0].0;
+    assert_eq!(path.log[9].0, start);
+    let probe = |number| (start + MS * 85, number, number * FULL, false);
+    assert_eq!(path.log[10..], [probe(10), probe(11)]);
+}
+
+/// RFC 9002 §7.5: nine packets and two probes are more than the window of ten.
+#[test]
+fn probes_count_as_in_flight() {
+    let lose = |sent: &Datagram| if sent.handshake { Fate::Arrive } else { Fate::Lose };
+    let mut path = Path::of_application(1, reno(), lose);
+    path.write(9, Duration::ZERO);
+    path.write(3, MS * 90);
+    assert_eq!(path.log.len(), 9 + 2);
+}
+
+/// RFC 9002 §6.2.1: the timer starts again with each packet, also where nothing was in flight before.
+#[test]
+fn a_lost_write_after_a_pause_is_found_by_a_probe() {
+    let mut path = Path::of_application(1, reno(), losing([2, 3]));
+    path.write(2, Duration::ZERO);
+    let start = path.now;
+    path.write(1, MS * 500);
+    path.write(1, MS * 50);
+    while path.step() {}
+    // Two samples of 20 ms: 20 + 4 · 7.5 + 25 ms after the second of the lost packets.
+    let times = path.log[2..].iter().map(|sent| sent.0.since(start)).collect::<Vec<_>>();
+    assert_eq!(times[..4], [MS * 500, MS * 550, MS * 625, MS * 625]);
+    assert_eq!(path.client.read(), 4 * FULL);
+}
+
+/// RFC 9002 §6.1.2: a later packet was acknowledged, and 9/8 of the RTT are over. No probe is sent.
+#[test]
+fn the_last_packet_but_one_is_lost_in_time() {
+    let mut path = Path::reno(10, losing([8]));
+    path.run();
+    let sent = path.departures(8 * FULL);
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[1].since(sent[0]), Duration::from_micros(22_500));
+    assert_eq!(path.log.len(), 10 + 1);
+}
+
 /// RFC 9002 §7.6: all packets of more than three probe timeouts are lost, and then one arrives.
 #[test]
 fn persistent_congestion_leaves_two_packets() {
@@ -292,6 +379,29 @@ fn bursts_are_no_longer_than_the_initial_window() {
     assert!((10..=11).contains(&longest), "{longest}");
 }
 
+/// RFC 9002 §7.8: four packets at a time use no window of ten.
+#[test]
+fn a_window_that_an_application_does_not_use_stays() {
+    for cc in [reno(), Config::Cubic(cubic::Config::default())] {
+        let mut path = Path::of_application(1, cc, losing([]));
+        for _ in 0..20 {
+            path.write(4, MS * 100);
+        }
+        assert_eq!(path.sender.window().cwnd, 10);
+    }
+}
+
+/// RFC 9002 §7.8: the pace holds packets back, and not the application. In slow start each acknowledgement of two
+/// packets adds two.
+#[test]
+fn a_window_that_is_paced_grows() {
+    let mut path = Path::reno(3000, losing([]));
+    while path.log.len() < 1500 {
+        assert!(path.step());
+    }
+    assert_eq!(path.sender.window().cwnd, 10 + 2 * path.acks);
+}
+
 fn marking(every: u64) -> impl FnMut(&Datagram) -> Fate {
     move |sent| {
         let marks = !sent.handshake && sent.ecn != Ecn::NotEct && sent.number % every == every - 1;
@@ -303,7 +413,7 @@ fn marking(every: u64) -> impl FnMut(&Datagram) -> Fate {
 #[test]
 fn marks_reduce_every_control_and_nothing_is_sent_again() {
     for (cc, ecn) in [
-        (Config::Reno(reno::Config::default()), Ecn::Ect0),
+        (reno(), Ecn::Ect0),
         (Config::Cubic(cubic::Config::default()), Ecn::Ect0),
         (Config::Dctcp(dctcp::Config::default()), Ecn::Ect0),
         (Config::Prague(prague::Config::default()), Ecn::Ect1),
@@ -383,9 +493,8 @@ fn a_threshold_delays_acknowledgements_but_not_the_first_sign_of_congestion() {
 #[test]
 fn a_window_below_the_threshold_asks_for_its_acknowledgement() {
     let transfer = |threshold| {
-        let reno = Config::Reno(reno::Config::default());
         let all = |_: &Datagram| Fate::Arrive;
-        let mut path = Path::with_threshold(threshold, reno, None, 60 * FULL, true, all);
+        let mut path = Path::with_threshold(threshold, reno(), None, 60 * FULL, true, all);
         path.run();
         (path.now, path.acks)
     };
@@ -394,12 +503,73 @@ fn a_window_below_the_threshold_asks_for_its_acknowledgement() {
     assert!(acks >= 30 && few <= 8, "{few} and {acks}");
 }
 
+/// draft-ietf-quic-ack-frequency §7: both probes ask for their acknowledgement. The last of three packets ends the
+/// stream, and needs not.
+#[test]
+fn probes_ask_for_their_acknowledgement() {
+    let asks = std::cell::RefCell::new(Vec::new());
+    let lose = |sent: &Datagram| {
+        asks.borrow_mut().extend((!sent.handshake).then_some(sent.immediate_ack));
+        if sent.handshake || sent.number > 2 { Fate::Arrive } else { Fate::Lose }
+    };
+    Path::with_threshold(99, reno(), None, 3 * FULL, true, lose).run();
+    assert_eq!(asks.borrow()[..5], [false, false, false, true, true]);
+}
+
+/// draft-ietf-quic-ack-frequency §8.1: the acknowledgement of the first packet is delayed. The next one leaves more than
+/// a round trip after that, and the third does not.
+#[test]
+fn a_packet_after_a_round_trip_without_acknowledgement_asks_for_one() {
+    let asks = std::cell::RefCell::new(Vec::new());
+    let mut path = Path::of_application(99, reno(), |sent: &Datagram| {
+        asks.borrow_mut().extend((!sent.handshake).then_some(sent.immediate_ack));
+        Fate::Arrive
+    });
+    path.write(1, Duration::ZERO);
+    path.write(1, MS * 200);
+    path.write(1, MS * 10);
+    assert_eq!(asks.borrow()[..], [false, true, false]);
+}
+
+/// RFC 9002 §6.2.3: its answer was lost, or late.
+#[test]
+fn a_copy_of_the_first_packet_is_answered_at_once() {
+    let mut path = Path::reno(10, losing([]));
+    path.answers.push_back((at(30), Message::Initial));
+    let mut handshakes = Vec::new();
+    while !path.sender.is_established() {
+        let mut sent = Sent::default();
+        let (time, message) = path.answers.pop_front().unwrap();
+        path.sender.on_message(&message, time, &mut sent);
+        handshakes.extend(sent.datagrams.iter().filter(|sent| sent.0.handshake).map(|_| time));
+        path.now = time;
+        path.deliver(sent);
+    }
+    assert_eq!(handshakes, [at(20), at(30)]);
+}
+
+/// RFC 9002 §6.2.2.1: datagrams of 1200 B of UDP payload open a connection. The first timeout is 999 ms, and each later
+/// one twice as long.
+#[test]
+fn a_client_tries_for_a_minute_to_open_a_connection() {
+    let mut client = Client::new(true, 1);
+    let mut due = Vec::new();
+    let mut message = client.open(Time::ZERO);
+    while let Some(initial) = message {
+        assert_eq!((initial, initial.ip_length(0)), (Message::Initial, 20 + 8 + 1200));
+        due.push(client.deadline());
+        message = client.on_timer(client.deadline());
+    }
+    assert_eq!(due, [1, 3, 7, 15, 31, 63].map(|n| at(999 * n)));
+    assert!(client.is_closed());
+}
+
 /// RFC 9002 §7.2: ten packets of 1472 B of UDP payload, and two of 8972 B.
 #[test]
 fn the_initial_window_is_fourteen_kibibytes() {
     let window = |mss, initial_window| {
         let config = SenderConfig {
-            cc: Config::Reno(reno::Config::default()),
+            cc: reno(),
             ecn: None,
             refuses_rfc3168: false,
             echo: Marks::Counted,
