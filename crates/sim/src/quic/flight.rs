@@ -234,6 +234,19 @@ mod tests {
         flight.detect_losses(MS * 90, LONG, now)
     }
 
+    /// RFC 9002 §5.1: the delay in an acknowledgement is that of its largest number.
+    #[test]
+    fn only_a_new_largest_number_gives_a_round_trip_time() {
+        let mut flight = flight(&[0, 10, 20]);
+        let mut news = |largest, first| {
+            let news = flight.acknowledge(&Acknowledgement { first, ..ack(largest) }, |_| ());
+            (news.packets, news.largest_left)
+        };
+        assert_eq!(news(2, 1), (1, Some(at(20))));
+        assert_eq!(news(2, 2), (1, None), "packet 1 is new, and packet 2 is not");
+        assert_eq!(news(2, 2), (0, None));
+    }
+
     /// RFC 9002 §6.1.1.
     #[test]
     fn the_third_later_packet_shows_a_loss() {

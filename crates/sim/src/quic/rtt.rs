@@ -14,9 +14,9 @@ const PERSISTENT_CONGESTION_THRESHOLD: u64 = 3;
 /// The estimates of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
-    /// The last sample, without the delay of its acknowledgement.
+    /// The last sample, with the delay of its acknowledgement (RFC 9002 §5.1).
     latest: Duration,
-    /// The lowest sample, with that delay; the longest duration before the first.
+    /// The lowest of them; the longest duration before the first.
     min: Duration,
     /// Zero before the first sample.
     smoothed: Duration,
@@ -32,11 +32,11 @@ impl Rtt {
     /// Takes a sample whose acknowledgement says that it was delayed for `ack_delay`; gives the sample
     /// without that delay (RFC 9002 §5.3).
     pub fn sample(&mut self, rtt: Duration, ack_delay: Duration) -> Duration {
+        self.latest = rtt;
         self.min = self.min.min(rtt);
         // No delay explains an RTT below the lowest one.
         let ack_delay = ack_delay.min(MAX_ACK_DELAY);
         let rtt = if rtt >= self.min + ack_delay { rtt.saturating_sub(ack_delay) } else { rtt };
-        self.latest = rtt;
         if self.smoothed.is_zero() {
             (self.smoothed, self.variance) = (rtt.max(Duration::from_nanos(1)), rtt / 2);
             return rtt;
@@ -56,6 +56,11 @@ impl Rtt {
     /// The lowest sample; before the first, the longest duration.
     pub fn min(&self) -> Duration {
         self.min
+    }
+
+    /// The lowest RTT is the last sample, after persistent congestion (RFC 9002 §5.2).
+    pub fn forget_min(&mut self) {
+        self.min = self.latest;
     }
 
     /// How long after its departure a packet is lost, where a later one is acknowledged: 9/8 of an RTT
@@ -133,5 +138,35 @@ mod tests {
         let mut short = Rtt::new();
         short.sample(MS / 10, Duration::ZERO);
         assert_eq!(short.loss_delay(), MS);
+        // The last RTT has the delay of its acknowledgement, and the smoothed one has not: 9/8 of 100 ms, not of 80.
+        let mut delayed = Rtt::new();
+        delayed.sample(MS * 80, Duration::ZERO);
+        delayed.sample(MS * 100, MS * 20);
+        assert_eq!(delayed.smoothed(), Some(MS * 80));
+        assert_eq!(delayed.loss_delay(), Duration::from_micros(112_500));
+    }
+
+    /// RFC 9002 §5.3, in the order of appendix A.7. After 80 ms and 160 ms: 7/8 · 80 + 160/8 = 90 ms, and a variation of
+    /// 3/4 · 40 + (160 − 80)/4 = 50 ms. A probe is due after 90 + 4 · 50 + 25 ms.
+    #[test]
+    fn an_eighth_of_a_sample_is_smoothed() {
+        let mut rtt = Rtt::new();
+        rtt.sample(MS * 80, Duration::ZERO);
+        rtt.sample(MS * 160, Duration::ZERO);
+        assert_eq!(rtt.smoothed(), Some(MS * 90));
+        assert_eq!(rtt.probe_timeout(0, true), MS * 315);
+    }
+
+    /// RFC 9002 §5.2.
+    #[test]
+    fn the_lowest_round_trip_time_has_the_delay_of_its_acknowledgement() {
+        let mut rtt = Rtt::new();
+        let lowest = [(120, 0), (110, 20), (130, 0)].map(|(ms, delay)| {
+            rtt.sample(MS * ms, MS * delay);
+            rtt.min()
+        });
+        assert_eq!(lowest, [MS * 120, MS * 110, MS * 110]);
+        rtt.forget_min();
+        assert_eq!(rtt.min(), MS * 130);
     }
 }

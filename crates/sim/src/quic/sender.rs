@@ -68,7 +68,7 @@ pub(crate) struct Sender {
     decision: Decision,
     state: State,
     flight: Flight,
-    rtt: Rtt,
+    pub(super) rtt: Rtt,
     supply: Supply,
     /// The first byte not sent.
     next_byte: u64,
@@ -336,8 +336,10 @@ impl Sender {
         let Some(newest) = losses.newest else { return };
         self.answer_congestion(congestion, newest, now);
         if losses.persistent {
-            // The loss had its answer; the window becomes the least one (RFC 9002 §7.6.2).
+            // The loss had its answer; the window becomes the least one (RFC 9002 §7.6.2), and the lowest RTT may be
+            // that of another path.
             self.period.is_over = true;
+            self.rtt.forget_min();
             self.decision = self.cc.on_congestion(Congestion::Timeout, true, &self.sample(now));
         }
         if let Some(sampler) = &mut self.flight.sampler {

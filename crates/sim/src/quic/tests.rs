@@ -48,6 +48,7 @@ impl Output for Sent {
 /// A connection over a path without queue: packets arrive at once, and answers an RTT later.
 struct Path<F> {
     now: Time,
+    rtt: Duration,
     sender: Sender,
     client: Client,
     fate: F,
@@ -88,6 +89,7 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
         };
         let mut path = Path {
             now: Time::ZERO,
+            rtt: RTT,
             sender: Sender::new(&config, threshold),
             client: Client::new(counts, threshold),
             fate,
@@ -131,7 +133,7 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
             self.sender.on_message(&message, next, &mut sent);
         } else if next == client {
             let message = self.client.on_timer(next);
-            self.answers.extend(message.map(|message| (next + RTT, message)));
+            self.answers.extend(message.map(|message| (next + self.rtt, message)));
         } else {
             self.sender.on_timer(next, &mut sent);
         }
@@ -141,7 +143,7 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
 
     /// The packets of the server meet their fates.
     fn deliver(&mut self, sent: Sent) {
-        let Path { now, answers, .. } = self;
+        let Path { now, rtt, answers, .. } = self;
         self.rtts.extend(sent.rtts);
         for (mut datagram, again) in sent.datagrams {
             if !datagram.handshake {
@@ -154,7 +156,7 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
             }
             let packet = Packet::quic(OWNER, &datagram);
             self.client
-                .on_packet(&packet, *now, |message| answers.push_back((*now + RTT, message)));
+                .on_packet(&packet, *now, |message| answers.push_back((*now + *rtt, message)));
         }
     }
 
@@ -340,6 +342,21 @@ fn the_last_packet_but_one_is_lost_in_time() {
     assert_eq!(sent.len(), 2);
     assert_eq!(sent[1].since(sent[0]), Duration::from_micros(22_500));
     assert_eq!(path.log.len(), 10 + 1);
+}
+
+/// RFC 9002 §5.2: the way became longer in an outage.
+#[test]
+fn persistent_congestion_takes_a_new_lowest_round_trip_time() {
+    let mut path = Path::reno(40, losing(0..16));
+    while path.log.len() < 16 {
+        assert!(path.step());
+    }
+    assert_eq!(path.sender.rtt.min(), RTT);
+    path.rtt = RTT * 3;
+    while path.rtts.is_empty() {
+        assert!(path.step());
+    }
+    assert_eq!(path.sender.rtt.min(), RTT * 3);
 }
 
 /// RFC 9002 §7.6: all packets of more than three probe timeouts are lost, and then one arrives.
