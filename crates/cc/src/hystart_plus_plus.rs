@@ -106,7 +106,7 @@ impl HyStartPlusPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Congestion, CongestionControl, Connection, cubic, reno};
+    use crate::{Congestion, CongestionControl, Connection, Recovery, cubic, reno};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -233,6 +233,23 @@ mod tests {
         // Half of 80 is the threshold.
         let windows = [20, 40, 60].map(|ms| sender.round(MS * ms));
         assert_eq!(windows, [16, 32, 40]);
+    }
+
+    /// RFC 9406 §4.2: from either phase a mark or a loss leads to congestion avoidance.
+    #[test]
+    fn congestion_ends_both_phases() {
+        for (rtt, cwnd) in [(MS * 20, 80), (MS * 30, 62)] {
+            for congestion in [Congestion::Ecn, Congestion::Loss] {
+                let mut sender = Sender::new(true);
+                (0..2).for_each(|_| _ = sender.round(MS * 20));
+                assert_eq!(sender.round(rtt), cwnd);
+                sender.control.on_congestion(congestion, false, &Ack::default());
+                sender.control.on_recovered(Recovery::Complete);
+                assert_eq!(sender.ssthresh(), Some(cwnd / 2));
+                // No segment, or one, as two acknowledgements less than a window may come; slow start would add half.
+                assert!((cwnd / 2..=cwnd / 2 + 1).contains(&sender.round(rtt)));
+            }
+        }
     }
 
     /// RFC 9438 §4.10.
