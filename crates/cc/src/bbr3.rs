@@ -471,6 +471,7 @@ impl CongestionControl for Bbr3 {
     fn on_ack(&mut self, ack: &Ack) -> Decision {
         if self.pacing_rate == 0 {
             self.begin(ack);
+            self.set_quantum();
             return self.decide();
         }
         // The repair of losses is over (draft §5.6.4.4).
@@ -479,6 +480,7 @@ impl CongestionControl for Bbr3 {
         }
         self.update_model(ack);
         self.set_pacing_rate(self.mode.pacing_gain());
+        self.set_quantum();
         self.set_window(ack);
         self.prior_repair = self.sample.repair;
         self.decide()

@@ -869,9 +869,9 @@ static __always_inline void bbr3_on_ack(struct bbr3 *s, const struct bbr3_ack *a
 		bbr3_restore_window(s);
 	bbr3_update_model(s, a);
 	bbr3_set_pacing_rate(s, a->mss, bbr3_pacing_gain(s));
+	bbr3_set_quantum(s, a->mss);
 	bbr3_set_window(s, a);
 	s->prior_repair = a->repair;
-	bbr3_set_quantum(s, a->mss);
 }
 
 /* The transport begins to repair losses (draft §5.5.11.1, §5.6.4.4). */

@@ -1,5 +1,5 @@
 //! The bounds of the model: a short-term one of rate and flight, which losses lower when nothing
-//! is probed, and a long-term one of the flight, which probes find.
+//! is probed, and a long-term one of the flight, which probes find (draft-ietf-ccwg-bbr §5.5.10).
 
 use super::latest::Latest;
 use super::{LEAST_WINDOW, UNIT};

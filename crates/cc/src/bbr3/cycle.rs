@@ -1,4 +1,4 @@
-//! The probes for more bandwidth (draft §5.3.3).
+//! The probes for more bandwidth (draft-ietf-ccwg-bbr §5.3.3).
 //!
 //! The next one begins 2 to 3 s after the last one. It begins earlier if as many round trips have passed as
 //! there are segments in a product of bandwidth and RTT: then Reno would probe, too.

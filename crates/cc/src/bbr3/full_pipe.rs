@@ -1,4 +1,4 @@
-//! Whether the bandwidth has stopped growing (draft §5.3.1.2): the path is full.
+//! Whether the bandwidth has stopped growing (draft-ietf-ccwg-bbr §5.3.1.2): the path is full.
 
 use crate::bbr::bandwidth::Bandwidth;
 

@@ -1,4 +1,4 @@
-//! The data that the last round trip delivered, and whether it lost any (draft §5.5.10.3).
+//! The data that the last round trip delivered, and whether it lost any (draft-ietf-ccwg-bbr §5.5.10.3).
 
 use crate::RateSample;
 use crate::bbr::bandwidth::Bandwidth;

@@ -1,4 +1,4 @@
-//! How much of a flight was lost, and where that became too much.
+//! How much of a flight was lost, and where that became too much (draft-ietf-ccwg-bbr §5.5.10.2).
 
 use crate::LossSample;
 

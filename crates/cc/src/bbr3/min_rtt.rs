@@ -1,4 +1,4 @@
-//! The lowest RTT, and when it must be measured again (draft §5.3.4.3).
+//! The lowest RTT, and when it must be measured again (draft-ietf-ccwg-bbr §5.3.4.3).
 
 use l4s_units::{Duration, Time};
 

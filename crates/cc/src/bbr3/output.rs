@@ -1,8 +1,8 @@
-//! The window, the pacing rate and the send quantum (draft §5.6).
+//! The window, the pacing rate and the send quantum (draft-ietf-ccwg-bbr §5.6).
 
 use super::{Bbr3, LEAST_WINDOW, Mode, Phase, UNIT};
 use crate::bbr::bandwidth::Bandwidth;
-use crate::{Ack, Decision, Repair};
+use crate::{Ack, Decision, Endpoint, Repair};
 
 impl Bbr3 {
     /// The segments of a product of bandwidth and RTT, times a gain (draft §5.6.4.2).
@@ -22,9 +22,14 @@ impl Bbr3 {
         self.bdp().min(self.decision.window.cwnd.into())
     }
 
-    /// Draft §5.6.4.2 and §5.5.8: three bursts, at the sender, in its offload, and at the receiver.
+    /// Draft §5.6.4.2 and §5.5.8: three bursts, at the sender, in its offload, and at the receiver. QUIC has no offload,
+    /// so that it needs one.
     fn with_bursts(&self, segments: u64) -> u64 {
-        let least = (3 * u64::from(self.quantum)).max(LEAST_WINDOW.into());
+        let bursts = match self.connection.endpoint {
+            Endpoint::LinuxTcp => 3,
+            Endpoint::Quic => 1,
+        };
+        let least = (bursts * u64::from(self.quantum)).max(LEAST_WINDOW.into());
         // Looking for bandwidth needs more in flight, also on the shortest path.
         let extra = if self.mode == Mode::ProbeBw(Phase::Up) { 2 } else { 0 };
         segments.max(least) + extra
@@ -90,8 +95,11 @@ impl Bbr3 {
     }
 
     /// Draft §5.6.3: the segments of a millisecond leave together, and at least two.
-    pub(super) fn decide(&mut self) -> Decision {
+    pub(super) fn set_quantum(&mut self) {
         self.quantum = self.connection.whole_segments(self.pacing_rate / 1000, 2);
+    }
+
+    pub(super) fn decide(&mut self) -> Decision {
         let (window, rate) = (self.decision.window, self.pacing_rate);
         self.decision = self.connection.decide(window, rate, true, self.quantum);
         self.decision

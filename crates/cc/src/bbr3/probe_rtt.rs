@@ -1,4 +1,4 @@
-//! The measurement of the RTT without a queue (draft §5.3.4).
+//! The measurement of the RTT without a queue (draft-ietf-ccwg-bbr §5.3.4).
 
 use l4s_units::{Duration, Time};
 

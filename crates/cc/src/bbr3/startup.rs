@@ -1,4 +1,5 @@
-//! Startup and drain (draft §5.3.1, §5.3.2): how the bandwidth is found, and the queue emptied that this made.
+//! Startup and drain (draft-ietf-ccwg-bbr §5.3.1, §5.3.2): how the bandwidth is found, and the queue emptied that
+//! this made.
 
 use super::losses::{self, is_too_high};
 use super::{Bbr3, LEAST_WINDOW, Mode, UNIT};

@@ -1,4 +1,4 @@
-//! The repair of losses, and the way back where nothing was lost (draft §5.5.11).
+//! The repair of losses, and the way back where nothing was lost (draft-ietf-ccwg-bbr §5.5.11).
 
 use super::bounds::{ShortTerm, larger};
 use super::{Bbr3, Mode, Phase};
