@@ -1,5 +1,5 @@
 //! Samples of the delivery rate, for a congestion control that models the path (`tcp_rate.c` of
-//! Linux, draft-cheng-iccrg-delivery-rate-estimation).
+//! Linux, draft-cheng-iccrg-delivery-rate-estimation, draft-ietf-ccwg-bbr §4.1).
 //!
 //! A departure has the number of segments delivered until then. When it is delivered itself, the
 //! difference is the data of about one round trip. Its time is the longer one of two: from the
@@ -234,6 +234,21 @@ mod tests {
             sampler.forget_oldest();
             let rate = rate(sampler.sample(1, MS * 10, at(49))).expect("a sample");
             assert!(rate <= 1.0, "{rate} per millisecond");
+        }
+    }
+
+    /// An acknowledgement that is earlier than any before is of another transmission.
+    #[test]
+    fn a_sample_shorter_than_the_lowest_rtt_has_no_rate() {
+        for (ms, has_rate) in [(9, false), (10, true)] {
+            let mut sampler = Sampler::new();
+            sampler.sends(1, at(0));
+            sampler.begin(1);
+            sampler.delivers(0, 0, at(0));
+            sampler.forget_oldest();
+            let sample = sampler.sample(1, MS * 10, at(ms));
+            assert_eq!(sample.delivery.is_some(), has_rate, "{ms} ms");
+            assert_eq!(sample.delivered, 2);
         }
     }
 

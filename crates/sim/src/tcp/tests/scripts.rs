@@ -136,6 +136,20 @@ impl Case {
 
 const FIRST: [u64; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
+// --- Round trips -------------------------------------------------------------------------------------
+
+/// RFC 7323 §4.1: the time stamp says 60 ms, and the two transmissions 450 and 150 ms. 7/8 of the 100 ms of the
+/// handshake and 1/8 of these are 95 ms.
+#[test]
+fn the_round_trip_of_a_segment_that_was_sent_twice_is_that_of_its_time_stamp() {
+    let mut case = Case::connected(100, None);
+    case.write(1).sends(&[0]);
+    case.wait(450).sends(&[0]);
+    case.age = MS * 60;
+    case.ack(1, &[]);
+    assert_eq!(case.sender.srtt(), Some(MS * 95));
+}
+
 // --- Fast retransmission -----------------------------------------------------------------------------
 
 /// `fast_retransmit/fr-4pkt-sack`: three segments selectively acknowledged.
