@@ -159,6 +159,9 @@ fn a_program_that_fails_is_a_failed_run_with_its_last_lines() {
         let words = stderr(&ran);
         assert_eq!(ran.status.code(), Some(1), "{program}: {words}");
         assert!(words.contains(how) && words.contains(said), "{program}: {words}");
+        let after = words.split_once(" after ").and_then(|(_, after)| after.split_once(" s, "));
+        let decimals = after.and_then(|(seconds, _)| seconds.split_once('.'));
+        assert!(decimals.is_some_and(|(_, decimals)| decimals.len() == 3), "{program}: {words}");
         within("the others are ended", || sleepers(&other) == 0);
     }
 }

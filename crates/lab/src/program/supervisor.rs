@@ -250,10 +250,10 @@ impl<'a> Supervisor<'a> {
         if self.is_in_front(*number, *end) || self.in_front().is_some_and(succeeded) {
             return Ok(());
         }
-        let (who, when) = (who(program, *end), at.since(Time::ZERO));
+        let (who, when) = (who(program, *end), at.since(Time::ZERO).as_secs_f64());
         let tail = self.tail(*number, *end);
         Err(OsError::Run(format!(
-            "{who} ended with {} after {when}, expected {}{tail}",
+            "{who} ended with {} after {when:.3} s, expected {}{tail}",
             ending(code),
             match program.expect {
                 Expect::Code(code) => ending(code),
