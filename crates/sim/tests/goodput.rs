@@ -77,7 +77,7 @@ proptest! {
         let size = (segments * mss as f64) as u64;
         // Round trips of slow start and of recovery, 20 times the time on the link, and some timeouts.
         let on_link = size as f64 * 8.0 / bps as f64;
-        let seconds = rtt_ns as f64 * 1e-9 * 100.0 + on_link * 20.0 + 120.0;
+        let seconds = rtt_ns as f64 * 1e-9 * 200.0 + on_link * 20.0 + 120.0;
         let text = format!(
             "duration = \"{}ms\"\nlink = {{ rate = \"{bps}bit\", buffer = \"{buffer}p\" }}\n\
              aqm = \"{aqm}\"\n[[group]]\nname = \"A\"\ncc = \"{cc}\"\nrtt = \"{rtt_ns}ns\"\n\
