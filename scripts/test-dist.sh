@@ -10,8 +10,9 @@ cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- static deb wheel musl image aarch64
 folder=$PWD/dist
 
-# in_root SUITE: the script from standard input, after the common part.
+# in_root SUITE [FOLDER:PLACE]...: the script from standard input, after the common part.
 in_root() {
+    suite=$1 && shift
     {
         cat <<'SCRIPT'
 # no COMMAND...: it must fail.
@@ -42,9 +43,29 @@ try() {
     "$1" doctor >/root/doctor
     no grep 'built without' /root/doctor
 }
+# The module has the numbers of the command that ran before, and refuses wrong input.
+module() {
+    "$1" - <<'PYTHON'
+import json
+import l4s
+
+run = l4s.Scenario("one-against-one").runs[0]
+result = l4s.run(run)
+print(result)
+theirs = json.loads(open("/root/run.jsonl").readline())
+mine = result.summary
+assert mine["queues"] == theirs["queues"] and mine["groups"] == theirs["groups"]
+try:
+    l4s.Scenario("one-against-one").with_(**{"link.rat": "1mbit"})
+except Exception as error:
+    assert "rate" in str(error), error
+else:
+    raise SystemExit("wrong input was taken")
+PYTHON
+}
 SCRIPT
         cat
-    } | scripts/root.sh "$1" "$folder:/dist"
+    } | scripts/root.sh "$suite" "$folder:/dist" "$@"
 }
 
 static() {
@@ -93,38 +114,26 @@ python3 -m venv /root/venv
 cd /root
 venv/bin/pip install --quiet --only-binary :all: /dist/l4s-*-manylinux*_"$(uname -m)".whl
 try venv/bin/l4s
-venv/bin/python - <<'PYTHON'
-import json
-import l4s
-
-run = l4s.Scenario("one-against-one").runs[0]
-result = l4s.run(run)
-print(result)
-theirs = json.loads(open("/root/run.jsonl").readline())
-mine = result.summary
-assert mine["queues"] == theirs["queues"] and mine["groups"] == theirs["groups"]
-try:
-    l4s.Scenario("one-against-one").with_(**{"link.rat": "1mbit"})
-except Exception as error:
-    assert "rate" in str(error), error
-else:
-    raise SystemExit("wrong input was taken")
-PYTHON
+module venv/bin/python
 SCRIPT
 }
 
-# Debian has musl's loader, but no Python for it: all that the module asks for, Python's own aside, is there.
+# Debian has no Python for musl, so this has one of its own. Debian's pip puts the packages into it: that of the
+# venv would need TLS.
 musl() {
-    in_root trixie <<'SCRIPT'
+    python=${L4S_ROOTS:-target/roots}/musl-python
+    scripts/musl-python.sh "$python"
+    in_root trixie "$python:/opt/python" <<'SCRIPT'
 apt-get -qq update
-apt-get -qq install -y --no-install-recommends musl unzip >/dev/null 2>&1
+apt-get -qq install -y --no-install-recommends musl python3-pip >/dev/null 2>&1
+no command -v cc
 cd /root
-unzip -q /dist/l4s-*-musllinux*_x86_64.whl
-/lib/ld-musl-x86_64.so.1 --list l4s/_l4s.abi3.so >said 2>&1 || true
-grep -q 'PyObject_' said
-grep 'symbol not found' said >missing
-no grep -v 'Error relocating [^:]*: _\?Py' missing
-try ./l4s-*.data/scripts/l4s
+/opt/python/bin/python3.13 -m venv --without-pip venv
+packages=venv/lib/python3.13/site-packages
+pip install --quiet --root-user-action ignore --target $packages --only-binary :all: --implementation cp --python-version 3.13 \
+    --platform musllinux_1_2_x86_64 --platform musllinux_1_1_x86_64 /dist/l4s-*-musllinux*_x86_64.whl
+try $packages/bin/l4s
+module venv/bin/python
 SCRIPT
 }
 
