@@ -30,9 +30,7 @@ use crate::ledger::Ledger;
 use crate::plane::{Delivery, LARGE_BUFFER, Plane};
 use crate::pool::Buffer;
 use l4s_flows::ip::{IpPacket, complete_checksum};
-use l4s_os::Clock;
-use l4s_os::Realtime;
-use l4s_os::{Offload, Read, Tun, Written};
+use l4s_os::{Clock, Offload, Read, Realtime, Tun, Usage, Written};
 
 /// How long it waits at most before it looks whether it should stop.
 const ATTENTION: Duration = Duration::from_millis(10);
@@ -232,9 +230,9 @@ pub fn pump(
         },
         packets: 0,
     };
-    let before = usage();
+    let before = Usage::of_thread();
     let times = pump.run(&watched, settings, realtime.as_mut());
-    let after = usage();
+    let after = Usage::of_thread();
     let times = times?;
     Ok(Pumped {
         ended: times.ended,
@@ -242,8 +240,8 @@ pub fn pump(
         returns: pump.out.returns.lateness(),
         packets: pump.packets,
         busy: times.busy,
-        user: after.0.saturating_sub(before.0),
-        system: after.1.saturating_sub(before.1),
+        user: after.user.saturating_sub(before.user),
+        system: after.system.saturating_sub(before.system),
         stalls: times.stalls,
         core: realtime.as_ref().and_then(|r| r.core),
         fifo: realtime.as_ref().is_some_and(|r| r.fifo),
@@ -531,18 +529,6 @@ fn failure(what: &'static str, port: &Port, end: End, source: io::Error) -> Pump
     } else {
         PumpError::Device { what, pair, end, source }
     }
-}
-
-/// Processor time of this thread so far, its own and the kernel's for it.
-#[allow(unsafe_code)]
-fn usage() -> (Duration, Duration) {
-    // SAFETY: `rusage` consists of integers, for which zero bytes are a value.
-    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
-    // SAFETY: the call writes one `rusage` to the pointer, which is valid for that.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    let span =
-        |t: libc::timeval| Duration::from_micros(t.tv_sec as u64 * 1_000_000 + t.tv_usec as u64);
-    (span(usage.ru_utime), span(usage.ru_stime))
 }
 
 /// The subject of an event.

@@ -13,9 +13,11 @@ pub mod netlink;
 pub mod nft;
 mod realtime;
 mod tun;
+mod usage;
 
 pub use clock::{Clock, now_ns};
 pub use error::{OsError, reason};
 pub use host::{Host, Interface, has_control, jiffy};
 pub use realtime::{Realtime, keep_off_spare_core, spare_core};
 pub use tun::{Offload, Read, Tun, Written};
+pub use usage::Usage;

@@ -10,6 +10,8 @@ use l4s_units::{Duration, Time};
 use rustix::mm::MlockAllFlags;
 use rustix::thread::CpuSet;
 
+use crate::Usage;
+
 /// The nice value where real-time priority is not available, or given up for a while.
 const NICE: i32 = -20;
 /// The lowest real-time priority: above all that has none, below the kernel's own threads.
@@ -49,7 +51,7 @@ impl Realtime {
         // Timers of threads without real-time priority may come 50 us late by default.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let _awake = core.and_then(|_| Awake::keep());
-        let (turns, company) = (Turns::new(now), Company::new(now, switches()));
+        let (turns, company) = (Turns::new(now), Company::new(now, preemptions()));
         Realtime { core, fifo, locked, before, turns, company, _awake }
     }
 
@@ -70,7 +72,7 @@ impl Realtime {
             Some(false) => set_policy(libc::SCHED_OTHER, 0),
             None => return,
         };
-        self.company.look(now, switches);
+        self.company.look(now, preemptions);
     }
 }
 
@@ -193,14 +195,8 @@ impl Company {
     }
 }
 
-/// How often this thread lost its core while it had work.
-#[allow(unsafe_code)]
-fn switches() -> u64 {
-    // SAFETY: `rusage` consists of integers, for which zero bytes are a value.
-    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
-    // SAFETY: the call writes one `rusage`, and the pointer is to one.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
-    usage.ru_nivcsw as u64
+fn preemptions() -> u64 {
+    Usage::of_thread().preemptions
 }
 
 /// The core for the data plane: the last one that this process may use, if it may use several.
