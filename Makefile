@@ -24,7 +24,12 @@ setup: ## install the missing tools: a C compiler and Rust
 build: setup ## the command l4s, in target/release
 	@$(CARGO) build --release --locked -p l4s
 
-demo: build ## DCTCP against Cubic through three AQMs, and the report of it
+# The demo takes the simulator and reports alone, unless all of l4s was built before.
+DEMO_FEATURES = $(shell $(L4S) --version 2>/dev/null | grep -q 'BPF programs' || echo --no-default-features)
+
+demo: ## DCTCP against Cubic through three AQMs, and the report of it
+	@scripts/setup.sh --demo
+	@$(CARGO) build --release --locked -p l4s $(DEMO_FEATURES)
 	@mkdir -p out
 	@$(L4S) run one-against-one --out $(DEMO) --replace
 	@echo

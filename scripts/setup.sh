@@ -2,6 +2,7 @@
 # Installs the packages that a fresh Debian or Ubuntu machine lacks to build l4s: a C compiler, Rust (the
 # distribution's where it is new enough, or else from rustup), and on Linux those for the BPF programs: clang,
 # pkg-config and the headers of libelf and zlib.
+# With --demo: those for the simulator alone, a C compiler and Rust.
 # With --browser: those for the tests of the live page instead, Chromium, Node and npm.
 # With --python: those for the Python package, Python with its virtual environments.
 # With --tshark: those that read packet traces in the tests.
@@ -153,7 +154,7 @@ if [ "${1:-}" = --vm ]; then
 fi
 
 command -v cc >/dev/null || install gcc libc6-dev
-if [ "$(uname)" = Linux ]; then
+if [ "$(uname)" = Linux ] && [ "${1:-}" != --demo ]; then
     usable_clang || {
         # Debian 12 has newer ones beside its own.
         for package in clang-19 clang-18 clang-17 clang-16 clang; do

@@ -1,5 +1,6 @@
 //! The fingerprint of the code: results belong to a plan only if the same code made them,
-//! independent of the version number.
+//! independent of the version number. Also whether this build has real TCP, as `cfg(kernels)`: on Linux, with the feature
+//! `full`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,6 +34,12 @@ fn main() -> io::Result<()> {
         text.extend(fs::read(file)?);
     }
     println!("cargo:rustc-env=L4S_CODE={}", fingerprint::fingerprint(&text));
+    println!("cargo:rustc-check-cfg=cfg(kernels)");
+    if env::var_os("CARGO_FEATURE_FULL").is_some()
+        && env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux")
+    {
+        println!("cargo:rustc-cfg=kernels");
+    }
     for variable in ["TARGET", "PROFILE"] {
         println!("cargo:rustc-env=L4S_{variable}={}", env::var(variable).unwrap_or_default());
     }

@@ -18,11 +18,13 @@ fn built_with() -> &'static str {
         let [version, rustc, target, profile] =
             [env!("CARGO_PKG_VERSION"), env!("L4S_RUSTC"), env!("L4S_TARGET"), env!("L4S_PROFILE")];
         let text = format!("{version}\ncode {CODE}\n{rustc}, {target}, {profile}");
-        #[cfg(target_os = "linux")]
+        #[cfg(kernels)]
         let text = match l4s_bpf::compiler() {
             Ok(clang) => format!("{text}\nBPF programs by {clang}"),
             Err(why) => format!("{text}\nwithout BPF programs: {why}"),
         };
+        #[cfg(not(kernels))]
+        let text = text + "\nwithout real TCP, programs and L4S on this machine";
         text
     });
     &TEXT

@@ -21,11 +21,12 @@ pub fn doctor() -> Result<(), Failure> {
             None => page.line(what, &format!("not found: {install}")),
         }
     }
-    #[cfg(target_os = "linux")]
+    #[cfg(kernels)]
     kernel::examine(&mut page, cores);
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(kernels))]
     for name in ["kernel", "linux", "qdisc"] {
-        page.line(&format!("real TCP (--on {name})"), "no: it needs Linux");
+        let failure = crate::failure::Failure::left_out("no");
+        page.line(&format!("real TCP (--on {name})"), &failure.to_string());
     }
     print(&page.0)
 }
@@ -39,6 +40,7 @@ impl Page {
         self.0 += &format!("{what:25} {found}\n");
     }
 
+    #[cfg(kernels)]
     fn head(&mut self, text: &str) {
         self.0 += &format!("\n{text}\n");
     }
@@ -51,7 +53,7 @@ fn find(name: &str) -> Option<PathBuf> {
 }
 
 /// Real sockets, and the mistakes that L4S on Linux suffers from most.
-#[cfg(target_os = "linux")]
+#[cfg(kernels)]
 mod kernel {
     use l4s_bpf::{Finding, Probe};
     use l4s_os::Host;

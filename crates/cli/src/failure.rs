@@ -65,6 +65,16 @@ impl Failure {
         Failure::Input { message: message.into(), help: Some(help.into()) }
     }
 
+    /// A part of the command that this build does not have.
+    #[cfg(not(kernels))]
+    pub fn left_out(part: &str) -> Failure {
+        Failure::Substrate(if cfg!(target_os = "linux") {
+            format!("{part}: `make demo` builds l4s without it; `make build` builds all of l4s")
+        } else {
+            format!("{part}: it needs Linux")
+        })
+    }
+
     /// The exit code of the process.
     pub fn exit_code(&self) -> u8 {
         match self {

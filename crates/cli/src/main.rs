@@ -23,14 +23,16 @@ mod figures;
 mod folder;
 mod forecast;
 mod headline;
-#[cfg(target_os = "linux")]
+#[cfg(kernels)]
 mod host;
+#[cfg(feature = "full")]
 mod live;
 mod measured;
 mod memory;
 mod notes;
 mod paper;
 mod parallel;
+#[cfg(feature = "full")]
 mod prompt;
 mod report;
 mod run;
@@ -41,7 +43,7 @@ mod table;
 mod trace;
 mod unsupported;
 mod validate;
-#[cfg(target_os = "linux")]
+#[cfg(kernels)]
 mod vm;
 
 use std::io::Write;
@@ -55,7 +57,7 @@ use l4s_units::printable_lines;
 
 fn main() -> ExitCode {
     // A run starts this program again in other roles. They are not for people, so not in the help.
-    #[cfg(target_os = "linux")]
+    #[cfg(kernels)]
     if let Some(code) = l4s_substrate::reenter(std::env::args().nth(1).as_deref()) {
         return code;
     }
@@ -74,7 +76,10 @@ fn main() -> ExitCode {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure),
         },
+        #[cfg(feature = "full")]
         Command::Live(options) => live::live(&options),
+        #[cfg(not(feature = "full"))]
+        Command::Live(_) => Err(Failure::left_out("l4s live")),
         Command::List => catalog::list(),
         Command::Show { scenario, set } => show::show(&scenario, &set),
         Command::Paper(options) => paper::paper(&options),
@@ -93,17 +98,17 @@ fn main() -> ExitCode {
         }
         Command::Validate(options) => validate::validate(&options),
         Command::Doctor => doctor::doctor(),
-        #[cfg(target_os = "linux")]
+        #[cfg(kernels)]
         Command::Host { command } => host::host(&command),
-        #[cfg(not(target_os = "linux"))]
-        Command::Host { .. } => Err(Failure::Substrate("l4s host: it needs Linux".to_owned())),
-        #[cfg(target_os = "linux")]
+        #[cfg(not(kernels))]
+        Command::Host { .. } => Err(Failure::left_out("l4s host")),
+        #[cfg(kernels)]
         Command::Vm(options) => match vm::vm(&options) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure),
         },
-        #[cfg(not(target_os = "linux"))]
-        Command::Vm(_) => Err(Failure::Substrate("l4s vm: it needs Linux".to_owned())),
+        #[cfg(not(kernels))]
+        Command::Vm(_) => Err(Failure::left_out("l4s vm")),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "l4s", &mut text);

@@ -156,7 +156,7 @@ pub fn run(
         Some(session) => {
             let figures = Figures::on_terminal(session.figures);
             let checks = session.check.then(|| Checks::new(scenario));
-            let page = session.page.map(|page| page.seat.clone());
+            let page = session.page.map(Page::seat);
             let observer = (recorder, (figures, (checks, page)));
             let ((recorder, (_, (checks, _))), ran) =
                 traced(engine, scenario, observer, keep.trace, programs)?;
@@ -221,7 +221,9 @@ fn run_observed(
     if let Some(session) = session {
         programs.foreground = Some(session.foreground);
         programs.internet = session.internet;
-        programs.remote = session.page.map(|page| page.remote.clone());
+        if let Some(page) = session.page {
+            page.control(&mut programs);
+        }
     }
     Ok(engine.on().run(scenario, &programs, observer, &mut to_the_end)?)
 }

@@ -69,10 +69,10 @@ fn in_vm(options: &Run) -> Result<(), Failure> {
             options.on.name()
         )));
     }
-    #[cfg(target_os = "linux")]
+    #[cfg(kernels)]
     return crate::vm::run_in_vm(options);
-    #[cfg(not(target_os = "linux"))]
-    Err(Failure::Substrate("--vm: it needs Linux".to_owned()))
+    #[cfg(not(kernels))]
+    Err(Failure::left_out("--vm"))
 }
 
 /// The runs of a plan, and the results to keep.

@@ -3,6 +3,10 @@
 //! The command is one `[[program]]` more of the scenario, in a group of its own that has no flows
 //! of its own. So a run of the scenario in the results repeats this run.
 
+#[cfg(kernels)]
+pub mod page;
+#[cfg(not(kernels))]
+#[path = "shell/no_page.rs"]
 pub mod page;
 
 use std::io::IsTerminal;
@@ -69,11 +73,11 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         say!("a shell on the {name} of group `{NAME}`; the run ends with it");
     }
     // Before any thread: Ctrl-C is for the command, after which there are results.
-    #[cfg(target_os = "linux")]
+    #[cfg(kernels)]
     l4s_substrate::leave_signals_to_program();
     let page = options.live.map(|listen| Page::open(&plan, &files, listen)).transpose()?;
     if let Some(page) = &page {
-        say!("the page of this run: {}", page.url);
+        say!("the page of this run: {}", page.url());
     }
     let done = Job {
         plan: &plan,
@@ -116,11 +120,11 @@ fn check_internet(options: &Shell, plan: &Plan) -> Result<(), Failure> {
     if plan.points.iter().any(|point| point.scenario.kernel.ip == Ip::V6) {
         return Err(Failure::input("--internet: found kernel.ip = 6, expected 4: it is IPv4 only"));
     }
-    #[cfg(target_os = "linux")]
+    #[cfg(kernels)]
     return l4s_substrate::internet_works()
         .map_err(|why| Failure::Substrate(format!("--internet: {why}")));
-    #[cfg(not(target_os = "linux"))]
-    Err(Failure::Substrate("--internet: it needs Linux".to_owned()))
+    #[cfg(not(kernels))]
+    Err(Failure::left_out("--internet"))
 }
 
 /// The end of the run, where the user set one.

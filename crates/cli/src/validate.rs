@@ -267,9 +267,9 @@ fn compare(scenario: &str, options: &Validate) -> Result<Vec<Check>, Failure> {
 /// differs from the reference.
 fn jiffy_ns(on: Substrate) -> Option<u64> {
     match on {
-        #[cfg(target_os = "linux")]
+        #[cfg(kernels)]
         Substrate::Kernel | Substrate::Qdisc => Some(l4s_os::jiffy().as_nanos()),
-        #[cfg(target_os = "linux")]
+        #[cfg(kernels)]
         Substrate::Linux => Some(l4s_linux::JIFFY.as_nanos()),
         _ => None,
     }

@@ -38,8 +38,8 @@ impl Engine {
             "qdisc" => Ok(Engine::Qdisc(Qdisc::new()?)),
             #[cfg(not(all(target_os = "linux", feature = "kernels")))]
             "kernel" | "linux" | "qdisc" => Err(Error::Machine(format!(
-                "`--on {name}` needs the command l4s on Linux; the simulator, `--on sim`, runs \
-                 anywhere"
+                "`--on {name}` needs the whole command l4s (`make build` in a clone), on Linux; the \
+                 simulator, `--on sim`, runs anywhere"
             ))),
             _ => Err(Error::Unsupported(format!(
                 "found the substrate `{name}`, expected sim, kernel, linux or qdisc"

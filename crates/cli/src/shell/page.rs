@@ -13,7 +13,7 @@ use l4s_live::document::Presets;
 use l4s_live::server::{Background, Limits, Options, Server};
 use l4s_model::Scenario;
 use l4s_scenario::{Files, Plan};
-use l4s_substrate::{Error, Identity, Lane, Lanes, Remote};
+use l4s_substrate::{Error, Identity, Lane, Lanes, Programs, Remote};
 use l4s_units::Time;
 
 use crate::failure::Failure;
@@ -28,12 +28,9 @@ const NAP: Duration = Duration::from_millis(10);
 
 /// A page on a run.
 pub struct Page {
-    /// Where the run looks for orders.
-    pub remote: Arc<Remote>,
-    /// The observer of the run.
-    pub seat: Seat,
-    /// The URL to open.
-    pub url: String,
+    remote: Arc<Remote>,
+    seat: Seat,
+    url: String,
     _server: Background,
 }
 
@@ -56,6 +53,21 @@ impl Page {
         let url = server.url();
         let server = server.in_background().map_err(|error| failed(error.to_string()))?;
         Ok(Page { remote, seat, url, _server: server })
+    }
+
+    /// The URL to open.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The observer of the run.
+    pub fn seat(&self) -> Seat {
+        self.seat.clone()
+    }
+
+    /// Lets the page change a run with these programs.
+    pub fn control(&self, programs: &mut Programs) {
+        programs.remote = Some(self.remote.clone());
     }
 }
 
