@@ -24,10 +24,11 @@ need() {
         fail "this needs$missing, and what it builds on comes from Debian: this machine has no apt-get"
     say "installing $1:$missing"
     as_root=; [ "$(id -u)" = 0 ] || as_root="sudo -n"
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null
+    # Another apt may be at work.
+    apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600"
+    $apt update >/dev/null
     # shellcheck disable=SC2086 # a list
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
-        $3 >/dev/null
+    $apt install -y --no-install-recommends $3 >/dev/null
 }
 
 # free FOLDER: MB that are free there.

@@ -21,10 +21,15 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
+# apt ARGUMENT...: asks nothing, and waits where another apt is at work, as the one that a new machine starts by itself.
+apt() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=5 -o DPkg::Lock::Timeout=600 "$@" >/dev/null
+}
+
 # A fresh machine has no package lists, or old ones.
 updated=
 update() {
-    [ -n "$updated" ] || as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=5 update >/dev/null
+    [ -n "$updated" ] || apt update
     updated=yes
 }
 
@@ -43,7 +48,7 @@ install() {
     }
     echo "l4s: installing $*"
     update
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=5 install -y --no-install-recommends "$@" >/dev/null
+    apt install -y --no-install-recommends "$@"
 }
 
 # The queue discipline in BPF takes clang 16.
