@@ -166,7 +166,7 @@ for part; do
         done
         ;;
     aarch64)
-        for each in static deb; do
+        for each in static deb wheel; do
             $each trixie-arm64
             step "$each on trixie-arm64"
         done
