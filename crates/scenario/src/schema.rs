@@ -44,7 +44,9 @@ use crate::tree::{self, Node, Table, text};
 /// The shortest run.
 const SHORTEST: Duration = Duration::from_millis(1);
 /// The most TCP flows in one run.
-const MOST_FLOWS: u64 = 100_000;
+const MOST_FLOWS: u64 = 1_000_000;
+/// The most links of all `[[hop]]` in one run.
+const MOST_LINKS: u64 = 100_000;
 /// The most groups and UDP sources in one run; also the most `[[web]]`, `[[app]]`,
 /// `[[hop]]` and `[[path]]`.
 const MOST_SOURCES: usize = 1000;
@@ -259,9 +261,9 @@ pub(crate) fn scenario(
     };
     let roster = scenario.roster();
     let links = scenario.hops.iter().map(|hop| roster.links_of(hop) as u64).sum::<u64>();
-    if links > MOST_FLOWS {
+    if links > MOST_LINKS {
         let place = root.get("hop").map_or(&top, |node| &node.place);
-        let message = format!("`hop`: {links} links in all, expected at most {MOST_FLOWS}");
+        let message = format!("`hop`: {links} links in all, expected at most {MOST_LINKS}");
         gathered.add(place, message, None);
         return None;
     }

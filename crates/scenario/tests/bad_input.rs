@@ -229,12 +229,12 @@ refuses! {
     a_buffer_of_no_packet: "40000p" => "0p",
         "s.toml:7:10: `link.buffer`: found \"0p\", expected packets such as \"100p\", a size such \
          as \"150kb\", or a time such as \"50ms\", room for one packet at least";
-    absurdly_many_flows: "flows = 1" => "flows = 100001",
-        "s.toml:17:9: `group.flows`: found 100001, expected a whole number from 0 to 100000";
+    absurdly_many_flows: "flows = 1" => "flows = 1000001",
+        "s.toml:17:9: `group.flows`: found 1000001, expected a whole number from 0 to 1000000";
     a_negative_number_of_flows: "flows = 1" => "flows = -1",
-        "s.toml:17:9: `group.flows`: found -1, expected a whole number from 0 to 100000";
-    too_many_flows_together: "\"B\"" => "\"B\"\nflows = 100000",
-        "s.toml:22:9: `group.flows`: more than 100000 flows in all groups";
+        "s.toml:17:9: `group.flows`: found -1, expected a whole number from 0 to 1000000";
+    too_many_flows_together: "\"B\"" => "\"B\"\nflows = 1000000",
+        "s.toml:22:9: `group.flows`: more than 1000000 flows in all groups";
     a_start_for_some_flows_only: "flows = 1" => "flows = 3\nstart = [\"0s\", \"1s\"]",
         "s.toml:18:9: `group.start`: found 2 times, expected one for each of 3 flows";
     a_start_after_the_end: "flows = 1" => "start = \"60s\"",
@@ -579,8 +579,8 @@ refuses_more! {
     more_frames_than_memory: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 5000\nflows = 100",
         "s.toml:12:7: `app.fps`: about 30000000 frames in the run, expected at most 10000000 in \
          all `[[app]]`";
-    too_many_flows_of_an_app: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 1\nflows = 100000",
-        "s.toml:13:9: `app.flows`: more than 100000 flows in all groups and `[[app]]`";
+    too_many_flows_of_an_app: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nfps = 1\nflows = 1000000\nstart = \"55s\"",
+        "s.toml:13:9: `app.flows`: more than 1000000 flows in all groups and `[[app]]`";
     an_app_that_adapts_maybe: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nadapt = 1",
         "s.toml:12:9: `app.adapt`: found 1, expected true or false";
     an_app_after_the_end: "[[app]]\ngroup = \"A\"\nrate = \"1mbit\"\nstart = \"60s\"",
@@ -686,7 +686,7 @@ fn what_refers_to_a_wrong_group_is_not_wrong_too() {
                 [[at]]\ntime = \"1s\"\ngroup.A.rtt = \"1ms\"\n[aqm]";
     let text = GOOD.replacen("[aqm]", more, 1).replacen("flows = 1", "flows = \"1\"", 1);
     let expected =
-        "s.toml:23:9: `group.flows`: found \"1\", expected a whole number from 0 to 100000";
+        "s.toml:23:9: `group.flows`: found \"1\", expected a whole number from 0 to 1000000";
     assert_eq!(refused_text(&text, &[]), expected);
 }
 

@@ -1,4 +1,7 @@
-//! The present connections. Those of long flows and of applications stay; those of downloads end.
+//! The present connections. The places of long flows and of applications stay theirs; those of downloads do not.
+//!
+//! A long flow has a connection from when it opens until all is acknowledged, so that a million flows of which few are open
+//! take little memory.
 //!
 //! A download's slot is reused once its server has closed, so that memory follows the number of
 //! concurrent downloads. Packets of a connection that is gone are recognized by its number, and meet
@@ -22,10 +25,25 @@ pub(crate) struct Flow {
     pub client: Client,
 }
 
+/// The state of a place.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// Its long flow has not opened.
+    Unopened,
+    /// A connection, or one that is gone, whose memory the next one uses.
+    Open(Box<Flow>),
+    /// All of its long flow is acknowledged.
+    Over(FlowId, SourceId),
+    /// Nothing.
+    Free,
+}
+
 /// Connections by place.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    flows: Vec<Flow>,
+    places: Vec<Place>,
+    /// The long flows that the scenario begins with, by place: the group, and the seed of the connection.
+    long: Vec<(SourceId, u64)>,
     /// Places of connections that are over.
     free: Vec<u32>,
     /// How many do not last.
@@ -37,16 +55,25 @@ const GONE: FlowId = FlowId::new(u32::MAX);
 
 impl Connections {
     /// Adds the next long flow of those that the scenario begins with, each at the place of its
-    /// number.
-    pub fn add_long(&mut self, group: SourceId, server: Server, client: Client) {
-        self.add_app(FlowId::new(self.flows.len() as u32), group, server, client);
+    /// number, without a connection.
+    pub fn add_long(&mut self, group: SourceId, seed: u64) {
+        self.long.push((group, seed));
+        self.places.push(Place::Unopened);
     }
 
     /// Adds the connection of an application, behind all long flows. Neither must be called after
     /// [`Connections::begin`].
-    pub fn add_app(&mut self, flow: FlowId, group: SourceId, server: Server, client: Client) {
-        let owner = Owner { flow, slot: self.flows.len() as u32, group };
-        self.flows.push(Flow { owner, lasts: true, began: Time::ZERO, server, client });
+    pub fn add_app(&mut self, flow: FlowId, group: SourceId, ends: (Server, Client)) {
+        self.places.push(Place::Free);
+        self.replace(self.places.len() as u32 - 1, flow, group, ends);
+    }
+
+    /// The group and the seed of the long flow at this place, if it has not opened.
+    pub fn unopened(&self, slot: u32) -> Option<(SourceId, u64)> {
+        match self.places[slot as usize] {
+            Place::Unopened => self.long.get(slot as usize).copied(),
+            _ => None,
+        }
     }
 
     /// A connection begins in mid-run, for as long as it is needed or as a download; gives its
@@ -60,29 +87,42 @@ impl Connections {
         began: Time,
     ) -> u32 {
         self.downloads += usize::from(!lasts);
-        let slot = self.free.pop().unwrap_or(self.flows.len() as u32);
+        let slot = self.free.pop().unwrap_or(self.places.len() as u32);
         let (server, client) = ends;
         let new = Flow { owner: Owner { flow, slot, group }, lasts, began, server, client };
-        match self.flows.get_mut(slot as usize) {
-            Some(place) => *place = new,
-            None => self.flows.push(new),
+        match self.places.get_mut(slot as usize) {
+            Some(Place::Open(place)) => **place = new,
+            Some(place) => *place = Place::Open(Box::new(new)),
+            None => self.places.push(Place::Open(Box::new(new))),
         }
         slot
     }
 
-    /// Another connection takes the place of one that lasts.
-    pub fn replace(&mut self, slot: u32, flow: FlowId, (server, client): (Server, Client)) {
-        let place = &mut self.flows[slot as usize];
-        let owner = Owner { flow, ..place.owner };
-        let began = place.began;
-        *place = Flow { owner, lasts: true, began, server, client };
+    /// A connection has this place from now on, which lasts.
+    pub fn replace(&mut self, slot: u32, flow: FlowId, group: SourceId, ends: (Server, Client)) {
+        let (server, client) = ends;
+        let owner = Owner { flow, slot, group };
+        let new = Flow { owner, lasts: true, began: Time::ZERO, server, client };
+        self.places[slot as usize] = Place::Open(Box::new(new));
     }
 
-    /// A connection is over.
+    /// All of a long flow is acknowledged.
+    pub fn finish(&mut self, slot: u32) {
+        if let Place::Open(flow) = &self.places[slot as usize] {
+            self.places[slot as usize] = Place::Over(flow.owner.flow, flow.owner.group);
+        }
+    }
+
+    /// A connection is over, and its place is free.
     pub fn end(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot as usize];
-        flow.owner.flow = GONE;
-        self.downloads -= usize::from(!flow.lasts);
+        let place = &mut self.places[slot as usize];
+        match place {
+            Place::Open(flow) => {
+                flow.owner.flow = GONE;
+                self.downloads -= usize::from(!flow.lasts);
+            }
+            _ => *place = Place::Free,
+        }
         self.free.push(slot);
     }
 
@@ -91,32 +131,51 @@ impl Connections {
         self.downloads
     }
 
-    /// Whether the connection at this place stays there when it is over: one of a long flow or of
-    /// an application.
+    /// Whether the connection at this place is one of a long flow or of an application.
     #[inline]
     pub fn is_lasting(&self, slot: u32) -> bool {
-        self.flows[slot as usize].lasts
+        matches!(&self.places[slot as usize], Place::Open(flow) if flow.lasts)
     }
 
     /// The connection of flow `flow` at this place, unless it is gone.
     #[inline]
     pub fn of(&mut self, slot: u32, flow: FlowId) -> Option<&mut Flow> {
-        Some(&mut self.flows[slot as usize]).filter(|found| found.owner.flow == flow)
+        match &mut self.places[slot as usize] {
+            Place::Open(found) if found.owner.flow == flow => Some(found),
+            _ => None,
+        }
     }
 
     /// The connection at this place, unless it is gone.
     #[inline]
     pub fn at(&mut self, slot: u32) -> Option<&mut Flow> {
-        Some(&mut self.flows[slot as usize]).filter(|found| found.owner.flow != GONE)
+        match &mut self.places[slot as usize] {
+            Place::Open(found) if found.owner.flow != GONE => Some(found),
+            _ => None,
+        }
     }
 
     /// Those of long flows and of applications, by place.
     pub fn lasting(&self) -> impl Iterator<Item = &Flow> {
-        self.flows.iter().filter(|flow| flow.lasts && flow.owner.flow != GONE)
+        self.places.iter().filter_map(|place| match place {
+            Place::Open(flow) if flow.lasts && flow.owner.flow != GONE => Some(&**flow),
+            _ => None,
+        })
+    }
+
+    /// The long flows and those of applications of a group that have opened, over or not, by place.
+    pub fn opened(&self, group: SourceId) -> impl Iterator<Item = (FlowId, u32)> {
+        (0..).zip(&self.places).filter_map(move |(slot, place)| match place {
+            Place::Open(flow) if flow.lasts && flow.owner.flow != GONE => {
+                Some((flow.owner.flow, slot)).filter(|_| flow.owner.group == group)
+            }
+            Place::Over(flow, of) => Some((*flow, slot)).filter(|_| *of == group),
+            _ => None,
+        })
     }
 
     /// How many places there are: the most connections that there ever were at a time.
     pub fn places(&self) -> usize {
-        self.flows.len()
+        self.places.len()
     }
 }

@@ -9,10 +9,10 @@ use core::fmt;
 
 use l4s_aqm::{Limit, MTU};
 use l4s_bottleneck::{Frames, RouteLink, longest_detour, skb_memory};
-use l4s_model::{App, Group, Path, Radio, Scenario, Sizes, Udp, Web};
+use l4s_model::{App, Group, Path, Radio, Scenario, Sizes, SourceId, Udp, Web};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
-use crate::connections::Flow;
+use crate::connections::{Flow, Place};
 use crate::imperfect::Wayfarer;
 use crate::packet::{HEADER, Packet, Return};
 use crate::timers::Timer;
@@ -170,8 +170,9 @@ fn links(scenario: &Scenario, traffic: &Traffic) -> (Vec<Term>, u64) {
 fn connections(scenario: &Scenario, traffic: &Traffic) -> [Term; 5] {
     let list = |n: u64, what, each: usize| Term::new([(capacity(n), what)], each as u64);
     let all = traffic.flows as u64 + traffic.downloads;
-    // A list that grows is there twice for a moment.
-    let place = size_of::<Flow>() + 2 * size_of::<Timer>() + size_of::<u32>();
+    // Lists that grow are there twice for a moment: connections, long flows, places that are free, and timers.
+    let lists = size_of::<Place>() + size_of::<(SourceId, u64)>() + size_of::<u32>();
+    let place = size_of::<Flow>() + (lists + 2 * size_of::<Timer>()) * 3 / 2;
     let timers = TIMERS.saturating_mul(all);
     let unsent = scenario.apps.iter().map(|app| {
         let most = Frames::most_unsent(app).min(frames(app, scenario.duration));
@@ -179,7 +180,7 @@ fn connections(scenario: &Scenario, traffic: &Traffic) -> [Term; 5] {
     });
     let unsent = unsent.fold(0, u64::saturating_add);
     [
-        list(all, "connections", place * 3 / 2),
+        list(all, "connections", place),
         list(timers, "timers", TIMER * 3 / 2),
         list(traffic.returning, "acknowledgements under way", size_of::<Return>()),
         Term::new([(unsent, "frames")], FRAME),

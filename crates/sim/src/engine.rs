@@ -25,7 +25,7 @@ use l4s_bottleneck::{
     Bottleneck, Download, Imperfect, Route, Straddling, Stream, Successor, Where, stream,
 };
 use l4s_cc::{Endpoint, Marks, WantedEcn};
-use l4s_model::{Change, Feedback, Group, Peer, Scenario};
+use l4s_model::{Change, Feedback, FlowId, Group, Peer, Scenario};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Time};
 use rand_core::Rng;
@@ -98,9 +98,15 @@ impl Kind {
         Kind { endpoint, ack_eliciting_threshold, sender, offer, seeds }
     }
 
-    /// The two ends of a connection.
+    /// The two ends of the next connection.
     fn ends(&mut self, size: Option<Bytes>) -> (Server, Client) {
-        let (size, seed) = (size.map(Bytes::get), self.seeds.next_u64());
+        let seed = self.seeds.next_u64();
+        self.ends_of(size, seed)
+    }
+
+    /// The two ends of a connection with this seed.
+    fn ends_of(&self, size: Option<Bytes>, seed: u64) -> (Server, Client) {
+        let size = size.map(Bytes::get);
         let sender = SenderConfig { size, seed, ..self.sender.clone() };
         match self.endpoint {
             Endpoint::LinuxTcp => ends_of_tcp(&sender, self.offer),
@@ -150,8 +156,7 @@ impl<O: Observer<Packet>> Engine<O> {
         let mut connections = Connections::default();
         for (number, (group, kind)) in scenario.groups.iter().zip(&mut kinds).enumerate() {
             for _ in &group.starts {
-                let (server, client) = kind.ends(group.size);
-                connections.add_long(roster.group(number), server, client);
+                connections.add_long(roster.group(number), kind.seeds.next_u64());
             }
         }
         let (groups, flows) = (scenario.groups.len(), connections.places());
@@ -160,7 +165,7 @@ impl<O: Observer<Packet>> Engine<O> {
             let group = writer.group.index();
             let (mut server, client) = kinds[group].ends(None);
             server.serve_application(writer.hold);
-            connections.add_app(writer.flow, writer.group, server, client);
+            connections.add_app(writer.flow, writer.group, (server, client));
         }
         let source = |(place, udp)| {
             let id = roster.udp(place);
@@ -230,6 +235,14 @@ impl<O: Observer<Packet>> Engine<O> {
     /// Is over, at `end`, to which it ran.
     pub fn finish(mut self, end: Time) -> (Outcome, O) {
         (0..self.connections.places() as u32).for_each(|slot| self.conclude(slot, end));
+        let fresh = |kind: &Kind| kind.ends_of(None, 0).0.classic_ecn();
+        let fresh: Vec<_> = self.kinds.iter().map(fresh).collect();
+        for slot in 0..self.connections.places() as u32 {
+            let Some((group, _)) = self.connections.unopened(slot) else { continue };
+            if let Some(report) = fresh[group.index()] {
+                self.observer.detected(FlowId::new(slot), report, end);
+            }
+        }
         let Straddling { before, after } = self.bottleneck.straddling(end);
         self.observer.straddled(None, before, after);
         for number in 0..self.hops.links() {
@@ -400,8 +413,13 @@ impl<O: Observer<Packet>> Engine<O> {
         if is_over {
             self.conclude(slot, now);
         }
-        if is_over && !self.connections.is_lasting(slot) {
+        if !is_over {
+            return;
+        }
+        if !self.connections.is_lasting(slot) {
             self.connections.end(slot);
+        } else if self.writers.at(slot).is_none() {
+            self.connections.finish(slot);
         }
     }
 
@@ -465,6 +483,7 @@ impl<O: Observer<Packet>> Engine<O> {
         self.schedule.set(Event::Agenda, self.agenda.next());
         match item {
             Item::Open { slot: number, flow } => {
+                self.connect(number);
                 // It may have been given up, and its place taken by another.
                 let Some(flow) = self.connections.of(number, flow) else { return };
                 let size = self.sizes[flow.owner.group.index()];
@@ -503,6 +522,13 @@ impl<O: Observer<Packet>> Engine<O> {
             }
             self.give_up(slot, now);
         }
+    }
+
+    /// Gives the long flow at this place its connection, unless it had one.
+    fn connect(&mut self, slot: u32) {
+        let Some((group, seed)) = self.connections.unopened(slot) else { return };
+        let ends = self.kinds[group.index()].ends_of(self.sizes[group.index()], seed);
+        self.connections.replace(slot, FlowId::new(slot), group, ends);
     }
 
     fn open(&mut self, slot: u32, size: Option<Bytes>, now: Time) {

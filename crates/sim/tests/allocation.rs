@@ -52,6 +52,29 @@ fn memory_follows_how_many_downloads_there_are_at_a_time() {
     assert!((many - few) / 95_000 <= 4, "{few} then {many} allocations");
 }
 
+/// Peak memory of a run with that many flows, one every 200 us, each of which is over within some 50 ms.
+fn memory_of_flows(flows: u64) -> u64 {
+    let text = format!(
+        "duration = \"{}us\"\nwarmup = \"0s\"\nlink.rate = \"1gbit\"\n\
+         [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\nflows = {flows}\n\
+         size = \"20kb\"\nstart = {{ every = \"200us\" }}\n",
+        flows * 200 + 100_000
+    );
+    let plan = l4s_scenario::Plan::parse("flows.toml", &text, &[]).unwrap();
+    let scenario = &plan.points[0].scenario;
+    let info = allocation_counter::measure(|| {
+        l4s_sim::run(scenario, &mut ());
+    });
+    info.bytes_max
+}
+
+#[test]
+fn a_flow_that_has_not_opened_or_is_over_takes_little_memory() {
+    let (few, many) = (memory_of_flows(5_000), memory_of_flows(50_000));
+    // Its connection would be 1,200 B.
+    assert!(many - few < 45_000 * 130, "{few} then {many} B at most");
+}
+
 /// Packets and allocations of a run over stretches that are imperfect in every way.
 fn cost_of_paths(seconds: u32) -> (u64, u64) {
     let everything = "loss = { to_bad = 0.0001, to_good = 0.5 }\njitter = \"2ms\"\nduplicate = 0.001\n\

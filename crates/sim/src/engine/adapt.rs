@@ -1,7 +1,7 @@
 //! How a run becomes another scenario while it goes on.
 
 use l4s_bottleneck::Successor;
-use l4s_model::{Change, Group, Scenario, SourceId};
+use l4s_model::{Change, FlowId, Group, Scenario, SourceId};
 use l4s_observe::Observer;
 use l4s_units::Time;
 
@@ -34,24 +34,27 @@ impl<O: Observer<Packet>> Engine<O> {
 
     fn adapt_group(&mut self, number: SourceId, old: &Group, new: &Group, now: Time) {
         let place = number.index();
+        (0..self.connections.places() as u32).for_each(|slot| {
+            if self.connections.unopened(slot).is_some_and(|(group, _)| group == number) {
+                self.connect(slot);
+            }
+        });
         let others = !old.keeps_connections(new);
         if others {
             let seeds = self.kinds[place].seeds.clone();
             self.kinds[place] = Kind::of(new, seeds);
             self.sizes[place] = new.size;
         }
-        let mine = self.connections.lasting().filter(|flow| flow.owner.group == number);
-        let slots: Vec<u32> = mine.map(|flow| flow.owner.slot).collect();
-        let (apps, mut long): (Vec<u32>, Vec<u32>) =
-            slots.into_iter().partition(|slot| self.writers.at(*slot).is_some());
+        let (mut apps, mut long): (Vec<_>, Vec<_>) = (self.connections.opened(number))
+            .partition(|(_, slot)| self.writers.at(*slot).is_some());
         if others {
-            for &slot in long.iter().chain(&apps) {
-                self.open_anew(slot, new, now);
+            for (flow, slot) in long.iter_mut().chain(&mut apps) {
+                *flow = self.open_anew(*slot, number, new, now);
             }
         }
         // The youngest have the highest numbers, not the highest places.
-        long.sort_by_key(|slot| self.connections.at(*slot).map(|flow| flow.owner.flow));
-        for &slot in long.iter().skip(new.starts.len()) {
+        long.sort_unstable();
+        for &(_, slot) in long.iter().skip(new.starts.len()) {
             self.give_up(slot, now);
         }
         for _ in long.len()..new.starts.len() {
@@ -79,23 +82,22 @@ impl<O: Observer<Packet>> Engine<O> {
         self.connections.end(slot);
     }
 
-    /// Another connection takes the place of a lasting one, as the group's are now.
-    fn open_anew(&mut self, slot: u32, group: &Group, now: Time) {
+    /// Another connection takes the place of a lasting one, as the group's are now; its flow.
+    fn open_anew(&mut self, slot: u32, number: SourceId, group: &Group, now: Time) -> FlowId {
         self.conclude(slot, now);
-        let Some(flow) = self.connections.at(slot) else { return };
-        let place = flow.owner.group.index();
         let writer = self.writers.at(slot);
         let size = group.size.filter(|_| writer.is_none());
-        let (mut server, client) = self.kinds[place].ends(size);
+        let (mut server, client) = self.kinds[number.index()].ends(size);
         if let Some(writer) = writer {
             server.serve_application(self.writers.get(writer).hold);
         }
         let flow = self.agenda.next_flow();
-        self.connections.replace(slot, flow, (server, client));
+        self.connections.replace(slot, flow, number, (server, client));
         if let Some(writer) = writer {
             self.writers.get(writer).begin_anew(flow);
             self.schedule.set(Event::Writer(writer), Time::NEVER);
         }
         self.open(slot, size, now);
+        flow
     }
 }
