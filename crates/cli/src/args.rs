@@ -24,7 +24,7 @@ fn built_with() -> &'static str {
             Err(why) => format!("{text}\nwithout BPF programs: {why}"),
         };
         #[cfg(not(kernels))]
-        let text = text + "\nwithout real TCP, programs and L4S on this machine";
+        let text = text + "\nwithout real TCP, programs, L4S on this machine and the live page";
         text
     });
     &TEXT
