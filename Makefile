@@ -109,7 +109,7 @@ miri: setup ## unit tests of the pure crates under Miri (installs a nightly Rust
 
 coverage: setup ## the lines that the tests reach, in target/coverage (installs cargo-llvm-cov)
 	@$(CARGO) llvm-cov --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet cargo-llvm-cov
-	@rustup component add llvm-tools
+	@! command -v rustup >/dev/null || rustup component add llvm-tools
 	@$(CARGO) llvm-cov --workspace --locked --html --output-dir target/coverage
 
 prose: ## prose and spelling, by vale and typos (installs them)

@@ -410,12 +410,10 @@ impl<O: Observer<Packet>> Engine<O> {
         if !self.outbox.is_empty() {
             self.send_all(now);
         }
-        if is_over {
-            self.conclude(slot, now);
-        }
         if !is_over {
             return;
         }
+        self.conclude(slot, now);
         if !self.connections.is_lasting(slot) {
             self.connections.end(slot);
         } else if self.writers.at(slot).is_none() {
