@@ -26,6 +26,8 @@ pub(crate) const MTU: u32 = 1500;
 pub(crate) const SERVER_PORT: u16 = 8999;
 /// More pairs have no address.
 const MOST_PAIRS: usize = 256;
+/// Long flows and those of applications have a socket at each end from their start on.
+const MOST_LASTING: usize = 100_000;
 /// More links of hops are not served in time: the data plane asks each of them for its next packet.
 const MOST_LINKS: usize = 64;
 /// Where the Prague of `--on linux` has its settings (linux/tcp_prague.c).
@@ -193,6 +195,12 @@ impl LabPlan {
                  \"linux\"; `--on qdisc` has it"
                     .to_owned(),
             ));
+        }
+        if roster.flows() > MOST_LASTING {
+            return Err(OsError::Unsupported(format!(
+                "`group.flows`: {} flows, expected at most {MOST_LASTING} with real TCP; `--on sim` has more",
+                roster.flows()
+            )));
         }
         let downloads: Vec<Download> = Downloads::new(scenario).collect();
         let flows = (roster.flows() as u32).saturating_add(downloads.len() as u32);

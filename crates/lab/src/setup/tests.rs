@@ -58,6 +58,17 @@ fn a_client_opens_long_flows_and_downloads_in_order_of_time() {
 }
 
 #[test]
+fn more_flows_than_sockets_are_refused() {
+    let of = |flows: u32| {
+        let group = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"";
+        plan(&format!("{group}\nflows = {flows}\n"), &LabOptions::default())
+    };
+    assert!(of(100_000).is_ok());
+    let Err(OsError::Unsupported(why)) = of(100_001) else { panic!() };
+    assert!(why.starts_with("`group.flows`: 100001 flows, expected at most 100000"), "{why}");
+}
+
+#[test]
 fn the_flows_of_an_application_have_its_frames_and_end_with_the_run() {
     let text = "[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n\
                 [[group]]\nname = \"B\"\ncc = \"reno\"\nrtt = \"10ms\"\nsize = \"1kb\"\n\
