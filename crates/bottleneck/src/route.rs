@@ -208,6 +208,12 @@ impl<P: Packet> Route<P> {
         self.of.len()
     }
 
+    /// Whether a hop is behind the bottleneck, on the way down.
+    pub fn is_behind(&self, hop: usize) -> bool {
+        let first = self.links[self.of[hop].clone()].first();
+        first.is_some_and(|link| (self.behind_bottleneck..self.up).contains(&(link.behind - 1)))
+    }
+
     /// How many links there are in all of them.
     pub fn links(&self) -> usize {
         self.links.len()

@@ -329,7 +329,7 @@ pub struct Run {
     /// Repeat every run with N consecutive seeds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1, u64::MAX))]
     pub seeds: u64,
-    /// Parallel runs [default: the number of cores]
+    /// Cores to use: one for each of the parallel runs, two for a large one [default: all]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<usize>,
     /// Write tables, time series and the report to this folder

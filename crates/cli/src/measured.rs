@@ -34,6 +34,8 @@ pub struct Finished {
     pub record: RunRecord,
     /// How long it took; `None` when it was done before this process.
     pub wall: Option<Duration>,
+    /// On how many cores.
+    pub cores: u32,
     /// Flows that ended too early to be counted.
     pub early: Option<String>,
     /// The exit code of the program in the foreground.
@@ -55,6 +57,8 @@ pub struct Keep<'a> {
     pub programs: Option<PathBuf>,
     /// The additional parts of a session.
     pub session: Option<Session<'a>>,
+    /// Whether a second core is free for it.
+    pub second_core: bool,
 }
 
 /// A run with somebody at the terminal.
@@ -141,12 +145,20 @@ pub fn run(
     }
     let programs = (keep.programs, keep.session);
     let start = Instant::now();
+    let mut cores = 1;
     let (recorder, checks, mut ran) = match keep.session {
         None => {
             let (recorder, ran) = match (engine, keep.trace) {
                 // The usual run is the fastest.
-                (Engine::Sim(_), None) => {
-                    let ran = l4s_simulate::simulate(scenario, &mut recorder, &mut to_the_end);
+                (Engine::Sim(sim), None) => {
+                    let on_two = match keep.second_core {
+                        true => sim.simulate_on_two_cores(scenario, &mut recorder),
+                        false => None,
+                    };
+                    cores += u32::from(on_two.is_some());
+                    let ran = on_two.unwrap_or_else(|| {
+                        l4s_simulate::simulate(scenario, &mut recorder, &mut to_the_end)
+                    });
                     (recorder, ran)
                 }
                 (_, trace) => traced(engine, scenario, recorder, trace, programs)?,
@@ -170,7 +182,7 @@ pub fn run(
     let mut record = recorder.finish(cost(ran));
     add_recognised(&mut record.flows, recognised);
     let early = notes::ended_early(scenario, &record.flows);
-    Ok(Finished { record, wall: Some(start.elapsed()), early, code, flows })
+    Ok(Finished { record, wall: Some(start.elapsed()), cores, early, code, flows })
 }
 
 /// Adds fields from packet headers to the rows of programs' flows.

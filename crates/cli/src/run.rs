@@ -133,7 +133,8 @@ impl Job<'_> {
         let commands: Vec<String> =
             plan.points.iter().map(|p| p.command(self.called, self.on.name())).collect();
         let jobs = measured::jobs(&engine, self.jobs);
-        let at_a_time = parallel::threads(jobs).min(plan.points.len());
+        let cores = parallel::threads(jobs);
+        let at_a_time = cores.min(plan.points.len());
         if self.session.is_none() {
             forecast::check_memory(plan, at_a_time, self.out.is_some())?;
         }
@@ -157,11 +158,12 @@ impl Job<'_> {
                     let smaller = self.smaller.map(|(what, plan)| (what, slice::from_ref(plan)));
                     forecast::announce(slice::from_ref(plan), &engine, at_a_time, smaller)?;
                 }
-                let work = |number| self.work(&engine, &commands, folder.as_ref(), number);
+                let work = |number| self.work(&engine, &commands, folder.as_ref(), number, cores);
                 let take = |number, finished: Finished| {
                     code = finished.code;
-                    let Finished { record, wall, early, flows, .. } = finished;
+                    let Finished { record, wall, cores, early, flows, .. } = finished;
                     tally.flows = flows;
+                    let wall = wall.map(|wall| (wall, cores));
                     tally.take(number, &plan.points[number], record.summary, wall, early)
                 };
                 let left_out = self.leaves_out_failed;
@@ -214,6 +216,7 @@ impl Job<'_> {
         commands: &[String],
         folder: Option<&Folder>,
         number: usize,
+        cores: usize,
     ) -> Result<Finished, Failure> {
         let points = &self.plan.points;
         if let Some(record) = folder.map_or(Ok(None), |folder| folder.done(number))? {
@@ -221,6 +224,7 @@ impl Job<'_> {
             return Ok(Finished {
                 record: summary_only(record),
                 wall: None,
+                cores: 0,
                 early,
                 code: None,
                 flows: String::new(),
@@ -238,6 +242,7 @@ impl Job<'_> {
             trace: folder.zip(self.trace).map(trace).transpose()?,
             programs: folder.map(|folder| self.programs(folder, number)),
             session: self.session,
+            second_core: cores >= 2 * points.len(),
         };
         let mut finished = measured::run(engine, &points[number], &commands[number], keep)?;
         if points.len() == 1 {
@@ -438,13 +443,13 @@ impl Tally {
         }
     }
 
-    /// Run `number`, the next one. `wall` is `None` when it was done before.
+    /// Run `number`, the next one. `wall` is how long it took, on how many cores; `None` when it was done before.
     fn take(
         &mut self,
         number: usize,
         point: &Point,
         mut summary: Summary,
-        wall: Option<Duration>,
+        wall: Option<(Duration, u32)>,
         early: Option<String>,
     ) -> Result<(), Failure> {
         self.progress.inc(1);
@@ -452,14 +457,14 @@ impl Tally {
             self.digests.push(notes::digest(&summary));
         }
         self.early = self.early.take().or(early.map(|early| (number + 1, early)));
-        if let Some(wall) = wall {
+        if let Some((wall, cores)) = wall {
             let engine = &summary.engine;
             self.effort.add(Effort {
                 runs: 1,
                 virtual_s: engine.virtual_s,
                 packets: engine.packets,
                 events: engine.events.unwrap_or_default(),
-                cores: wall,
+                cores: wall * cores,
             });
         }
         let late = summary.engine.lateness_us.map(|lateness| lateness.p99);
@@ -470,7 +475,7 @@ impl Tally {
             self.of_programs.extend(summary.engine.instead.iter().cloned());
         }
         self.unfit.extend(summary.engine.unfit.clone().map(|reason| (number + 1, reason)));
-        summary.engine.wall_s = wall.map(|wall| wall.as_secs_f64());
+        summary.engine.wall_s = wall.map(|(wall, _)| wall.as_secs_f64());
         self.judgement.take(number, point, &summary);
         if self.json {
             let line = serde_json::to_string(&summary)

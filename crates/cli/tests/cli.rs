@@ -507,6 +507,27 @@ fn a_row_names_the_command_that_repeats_it() {
 }
 
 #[test]
+fn a_large_run_has_the_same_bytes_on_one_core_and_on_two() {
+    let folder = folder();
+    let [one, two] = ["1", "2"].map(|jobs| {
+        let place = folder.path().join(jobs);
+        fs::create_dir(&place).unwrap();
+        let set = ["case=codel", "group.B.flows=30", "duration=300ms", "warmup=100ms"];
+        let set = set.iter().flat_map(|set| ["--set", set]);
+        done(
+            &place,
+            &["run", "core", "--out", "r", "--jobs", jobs]
+                .into_iter()
+                .chain(set)
+                .collect::<Vec<_>>(),
+        );
+        contents(&place.join("r"))
+    });
+    assert!(one.iter().any(|(name, _)| name == "series.parquet"));
+    assert_eq!(one, two);
+}
+
+#[test]
 fn an_interrupted_sweep_ends_with_the_bytes_of_an_uninterrupted_one() {
     let folder = folder();
     fs::write(folder.path().join("s.toml"), SHORT).unwrap();

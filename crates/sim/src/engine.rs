@@ -19,6 +19,7 @@
 //! actions need events; servers and clients act at once.
 
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{
@@ -115,8 +116,41 @@ impl Kind {
     }
 }
 
+/// The part of a run that an engine does: all of it, or one of the halves that run beside each other
+/// ([`crate::halves`]).
+pub(crate) trait Part<O> {
+    /// Whether it has the servers, and the path up to the bottleneck.
+    const SERVERS: bool;
+    /// Whether it has the clients, and the path behind the bottleneck.
+    const CLIENTS: bool;
+    /// An event begins.
+    #[inline(always)]
+    fn begins(_: &mut O, _: Turn) {}
+    /// All of the long flow at this place is acknowledged.
+    fn finished(_: &mut O, _: u32) {}
+}
+
+/// A run as a whole.
+pub(crate) struct Whole;
+
+impl<O> Part<O> for Whole {
+    const SERVERS: bool = true;
+    const CLIENTS: bool = true;
+}
+
+/// When an event has its turn: events are in the order of this.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turn {
+    pub time: Time,
+    /// The [number](Schedule::number) of its source.
+    source: usize,
+    /// The number of the timer that fires, if one does.
+    timer: u32,
+}
+
 /// The state of a run.
-pub(crate) struct Engine<O> {
+pub(crate) struct Engine<O, P = Whole> {
+    part: PhantomData<P>,
     pub observer: O,
     schedule: Schedule,
     bottleneck: Bottleneck<Packet>,
@@ -146,7 +180,7 @@ pub(crate) struct Engine<O> {
     outcome: Outcome,
 }
 
-impl<O: Observer<Packet>> Engine<O> {
+impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     pub fn new(scenario: &Scenario, observer: O) -> Self {
         let roster = scenario.roster();
         let kind = |group: &Group| {
@@ -192,21 +226,27 @@ impl<O: Observer<Packet>> Engine<O> {
         let mut schedule = Schedule::new(groups, sources.len(), writing, hops.count(), links, ways);
         let bottleneck = Bottleneck::new(&scenario.link, &scenario.aqm, scenario.seed)
             .counted_from(Time::ZERO + scenario.warmup);
-        schedule.set(Event::Tick, bottleneck.next_tick());
         let agenda = Agenda::new(scenario, &writers);
         schedule.set(Event::Agenda, agenda.next());
-        let sampling = observer.sampling_interval();
-        schedule.set(Event::Sample, sampling.map_or(Time::NEVER, |interval| Time::ZERO + interval));
+        if P::SERVERS {
+            schedule.set(Event::Tick, bottleneck.next_tick());
+            let first = observer.sampling_interval().map(|interval| Time::ZERO + interval);
+            schedule.set(Event::Sample, first.unwrap_or(Time::NEVER));
+        }
         if !scenario.web.is_empty() {
             schedule.set(Event::Patience, Time::ZERO + LOOK);
         }
-        for (n, source) in sources.iter().enumerate() {
+        for (n, source) in sources.iter().enumerate().filter(|_| P::SERVERS) {
             schedule.set(Event::Udp(n), source.next());
         }
         for hop in 0..hops.count() {
-            schedule.set(Event::HopTick(hop), hops.next_tick(hop));
+            let is_here = if hops.is_behind(hop) { P::CLIENTS } else { P::SERVERS };
+            if is_here {
+                schedule.set(Event::HopTick(hop), hops.next_tick(hop));
+            }
         }
         Engine {
+            part: PhantomData,
             observer,
             schedule,
             bottleneck,
@@ -234,15 +274,7 @@ impl<O: Observer<Packet>> Engine<O> {
 
     /// Is over, at `end`, to which it ran.
     pub fn finish(mut self, end: Time) -> (Outcome, O) {
-        (0..self.connections.places() as u32).for_each(|slot| self.conclude(slot, end));
-        let fresh = |kind: &Kind| kind.ends_of(None, 0).0.classic_ecn();
-        let fresh: Vec<_> = self.kinds.iter().map(fresh).collect();
-        for slot in 0..self.connections.places() as u32 {
-            let Some((group, _)) = self.connections.unopened(slot) else { continue };
-            if let Some(report) = fresh[group.index()] {
-                self.observer.detected(FlowId::new(slot), report, end);
-            }
-        }
+        self.detect(end);
         let Straddling { before, after } = self.bottleneck.straddling(end);
         self.observer.straddled(None, before, after);
         for number in 0..self.hops.links() {
@@ -253,6 +285,19 @@ impl<O: Observer<Packet>> Engine<O> {
         (self.outcome, self.observer)
     }
 
+    /// The last reports of detectors of Classic ECN.
+    fn detect(&mut self, end: Time) {
+        (0..self.connections.places() as u32).for_each(|slot| self.conclude(slot, end));
+        let fresh = |kind: &Kind| kind.ends_of(None, 0).0.classic_ecn();
+        let fresh: Vec<_> = self.kinds.iter().map(fresh).collect();
+        for slot in 0..self.connections.places() as u32 {
+            let Some((group, _)) = self.connections.unopened(slot) else { continue };
+            if let Some(report) = fresh[group.index()] {
+                self.observer.detected(FlowId::new(slot), report, end);
+            }
+        }
+    }
+
     /// Runs to `end`, inclusive.
     pub fn advance(&mut self, end: Time) {
         loop {
@@ -260,27 +305,35 @@ impl<O: Observer<Packet>> Engine<O> {
             if now > end {
                 return;
             }
-            self.outcome.events += 1;
-            match event {
-                Event::Link => self.transmit(now),
-                Event::Tick => {
-                    self.bottleneck.tick(now);
-                    self.schedule.set(Event::Tick, self.bottleneck.next_tick());
-                }
-                Event::Timers => self.fire(now),
-                Event::Agenda => self.take_up(now),
-                Event::Sample => self.sample(now),
-                Event::Patience => self.end_idle_downloads(now),
-                Event::Line(group) => self.receive(group, now),
-                Event::Udp(source) => self.emit(source, now),
-                Event::Writer(number) => self.write(number, now),
-                Event::HopTick(hop) => {
-                    self.hops.tick(hop, now);
-                    self.schedule.set(Event::HopTick(hop), self.hops.next_tick(hop));
-                }
-                Event::HopLink(link) => self.transmit_on(link, now),
-                Event::Stretch(way) => self.come_out(Where::ALL[way], now),
+            self.happen(event, now);
+        }
+    }
+
+    /// The next event.
+    #[inline(always)]
+    fn happen(&mut self, event: Event, now: Time) {
+        let source = self.schedule.number(event);
+        P::begins(&mut self.observer, Turn { time: now, source, timer: 0 });
+        self.outcome.events += 1;
+        match event {
+            Event::Link => self.transmit(now),
+            Event::Tick => {
+                self.bottleneck.tick(now);
+                self.schedule.set(Event::Tick, self.bottleneck.next_tick());
             }
+            Event::Timers => self.fire(now),
+            Event::Agenda => self.take_up(now),
+            Event::Sample => self.sample(now),
+            Event::Patience => self.end_idle_downloads(now),
+            Event::Line(group) => self.receive(group, now),
+            Event::Udp(source) => self.emit(source, now),
+            Event::Writer(number) => self.write(number, now),
+            Event::HopTick(hop) => {
+                self.hops.tick(hop, now);
+                self.schedule.set(Event::HopTick(hop), self.hops.next_tick(hop));
+            }
+            Event::HopLink(link) => self.transmit_on(link, now),
+            Event::Stretch(way) => self.come_out(Where::ALL[way], now),
         }
     }
 
@@ -333,6 +386,9 @@ impl<O: Observer<Packet>> Engine<O> {
     /// A packet has the bottleneck behind it.
     #[inline]
     fn arrive(&mut self, packet: &Packet, now: Time) {
+        if !P::CLIENTS {
+            return;
+        }
         if !self.direct {
             self.pass_on(*packet, self.hops.behind_bottleneck, now);
         } else if !packet.is_udp() {
@@ -357,7 +413,7 @@ impl<O: Observer<Packet>> Engine<O> {
             }
             answers.push_back((packet.owner(), message));
         });
-        if line.next() != next {
+        if P::SERVERS && line.next() != next {
             self.schedule.set(Event::Line(group), line.next());
         }
         if arrival.read > 0 {
@@ -418,6 +474,7 @@ impl<O: Observer<Packet>> Engine<O> {
             self.connections.end(slot);
         } else if self.writers.at(slot).is_none() {
             self.connections.finish(slot);
+            P::finished(&mut self.observer, slot);
         }
     }
 
@@ -454,7 +511,13 @@ impl<O: Observer<Packet>> Engine<O> {
     fn fire(&mut self, now: Time) {
         let timer = self.timers.pop(now);
         self.schedule.set(Event::Timers, self.timers.next());
-        let Some(timer) = timer else { return };
+        let Some(timer) = timer else {
+            // Whether a timer that was moved has an event of its own depends on the others.
+            self.outcome.events -= 1;
+            return;
+        };
+        let source = self.schedule.number(Event::Timers);
+        P::begins(&mut self.observer, Turn { time: now, source, timer });
         let slot = timer / 2;
         if timer % 2 == 0 {
             self.serve(slot, now, |server, out| server.on_timer(now, out));
@@ -482,6 +545,11 @@ impl<O: Observer<Packet>> Engine<O> {
         match item {
             Item::Open { slot: number, flow } => {
                 self.connect(number);
+                if !P::CLIENTS {
+                    // The other half has the same event.
+                    self.outcome.events -= 1;
+                    return;
+                }
                 // It may have been given up, and its place taken by another.
                 let Some(flow) = self.connections.of(number, flow) else { return };
                 let size = self.sizes[flow.owner.group.index()];
@@ -736,6 +804,7 @@ impl<O: Observer<Packet>> quic::Output for Outbox<'_, O> {
 
 mod acks;
 mod adapt;
+pub(crate) mod halves;
 #[cfg(test)]
 mod outcomes;
 mod way;

@@ -1,8 +1,8 @@
 //! The simulator: a scenario in virtual time, packet by packet, the same on every machine.
 //!
 //! TCP endpoints follow Linux ([`tcp`]), and those of QUIC RFC 9002; the bottleneck runs the disciplines of [`l4s_aqm`].
-//! There is no wall clock, no thread and no unordered map in here: the same scenario and seed
-//! give the same events in the same order.
+//! There is no wall clock and no unordered map in here: the same scenario and seed give the same events in the same
+//! order, on one core ([`run`]) and on two ([`run_on_two_cores`]).
 
 /// The example of README.md, as a documentation test.
 #[cfg(doctest)]
@@ -31,6 +31,7 @@ mod udp;
 mod wheel;
 
 pub use engine::Outcome;
+pub use engine::halves::{lookahead, run_on_two_cores};
 pub use packet::{Ack, ByteCounters, Packet, Segment};
 pub use simulation::Simulation;
 

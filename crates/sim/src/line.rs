@@ -90,13 +90,24 @@ impl Line {
         let takes = self.hosts.as_mut().map_or(Duration::ZERO, Hosts::draw);
         self.left = self.left.max(now + takes);
         let arrives = self.left + self.delay;
-        let sent = Return { arrives, flow, slot, message };
-        self.first = self.first.min(arrives);
-        if arrives < self.last {
+        self.put(Return { arrives, flow, slot, message });
+    }
+
+    /// A message is on its way.
+    #[inline(always)]
+    pub fn put(&mut self, sent: Return) {
+        self.first = self.first.min(sent.arrives);
+        if sent.arrives < self.last {
             return self.overtake(sent);
         }
-        self.last = arrives;
+        self.last = sent.arrives;
         self.waiting.push_back(sent);
+    }
+
+    /// Takes every message that is on its way, in order.
+    pub fn take(&mut self) -> impl Iterator<Item = Return> {
+        self.first = Time::NEVER;
+        self.waiting.drain(..)
     }
 
     #[cold]

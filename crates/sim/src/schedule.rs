@@ -79,8 +79,9 @@ impl Schedule {
         }
     }
 
+    /// The place of a source in the order of those of the same instant.
     #[inline]
-    fn number(&self, event: Event) -> usize {
+    pub fn number(&self, event: Event) -> usize {
         match event {
             Event::Link => 0,
             Event::Tick => 1,

@@ -61,21 +61,31 @@ impl Timers {
         self.wheel.next().map_or(Time::NEVER, |(time, _)| time)
     }
 
-    /// The next timer that is due at `now` or before it.
+    /// The next timer that is due at `now` or before it, which is off from then on.
     pub fn pop(&mut self, now: Time) -> Option<u32> {
+        let number = self.due(now)?;
+        self.wheel.pop();
+        let Timer { entries, .. } = &mut self.timers[number as usize];
+        *entries = [entries[1], Time::NEVER];
+        Some(number)
+    }
+
+    /// The same timer, without a change. Entries that came up before their timer is due go to where it is.
+    #[inline]
+    pub fn due(&mut self, now: Time) -> Option<u32> {
         while let Some((time, number)) = self.wheel.next().filter(|(time, _)| *time <= now) {
-            self.wheel.pop();
-            let timer = &mut self.timers[number as usize];
-            if timer.entries[0] != time {
-                // An earlier entry of the same timer replaced it.
-                continue;
-            }
-            timer.entries = [timer.entries[1], Time::NEVER];
-            let due = timer.due;
-            if due <= time {
+            let Timer { entries, due } = &mut self.timers[number as usize];
+            let due = *due;
+            let is_first = entries[0] == time;
+            if is_first && due <= time {
                 return Some(number);
             }
-            self.set(number, due);
+            self.wheel.pop();
+            // An earlier entry of the same timer may have replaced it.
+            if is_first {
+                *entries = [entries[1], Time::NEVER];
+                self.set(number, due);
+            }
         }
         None
     }

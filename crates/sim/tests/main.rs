@@ -13,6 +13,7 @@ mod common;
 mod cost;
 mod golden;
 mod goodput;
+mod halves;
 mod headers;
 mod hops;
 mod laws;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use l4s_aqm::Queue;
-use l4s_model::{Group, Link, Scenario};
+use l4s_model::{Group, Hop, Link, Per, Scenario, Side};
 use l4s_observe::{Observer, Traced};
 use l4s_substrate::{Programs, Sim, Substrate, to_the_end};
 use l4s_units::{Bytes, Duration, Rate, Time};
@@ -50,6 +50,34 @@ fn a_watched_run_reports_its_progress_and_has_the_same_events() {
     assert_eq!((alone.ends, ran.time), (1, Duration::from_secs(3)));
     assert!(times.len() > 1 && times.is_sorted_by(|a, b| a < b), "{times:?}");
     assert_eq!(times.last(), Some(&(Time::ZERO + ran.time)));
+}
+
+#[test]
+fn a_large_run_with_a_queue_behind_the_bottleneck_takes_a_second_core() {
+    let mut large = scenario();
+    let sides = |side| {
+        let link = Link::new(Rate::from_mbps(900));
+        let (aqm, name) = (large.aqm.clone(), "access".into());
+        Hop { name, side, link, aqm, sources: vec![0, 1], per: Per::All }
+    };
+    let (behind, before) = (sides(Side::Behind), sides(Side::Before));
+    large.link = Link::new(Rate::from_mbps(3000));
+    large.duration = Duration::from_millis(300);
+    let on_two = |scenario: &Scenario| {
+        let mut observer = Departures::default();
+        Sim.simulate_on_two_cores(scenario, &mut observer).map(|ran| (ran, observer))
+    };
+    // At first there is no queue behind the bottleneck, in the end that is slow.
+    assert_eq!(on_two(&large), None);
+    large.hops = vec![before];
+    assert_eq!(on_two(&large), None);
+    large.hops.push(behind);
+    let (ran, two) = on_two(&large).unwrap();
+    let mut one = Departures::default();
+    assert_eq!(Sim.simulate(&large, &mut one, &mut to_the_end), ran);
+    assert!(one == two && one.packets.len() > 1000, "{}", one.packets.len());
+    large.link = Link::new(Rate::from_mbps(300));
+    assert_eq!(on_two(&large), None);
 }
 
 #[test]

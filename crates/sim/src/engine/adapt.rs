@@ -5,11 +5,11 @@ use l4s_model::{Change, FlowId, Group, Scenario, SourceId};
 use l4s_observe::Observer;
 use l4s_units::Time;
 
-use super::{Engine, Kind};
+use super::{Engine, Kind, Part};
 use crate::packet::Packet;
 use crate::schedule::Event;
 
-impl<O: Observer<Packet>> Engine<O> {
+impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     /// Takes over the differences of `new`, which [`Scenario::adaptable`] allows.
     pub fn adapt(&mut self, old: &Scenario, new: &Scenario, now: Time) {
         self.change(&Change::between(old, new, now), Successor::Inherit, now);

@@ -19,7 +19,7 @@ fn answers(form: TracerSet, aqm: &str, beside: &str, rate: &str, rtt: &str) -> (
     let plan = Plan::parse("tracers.toml", &text, &[]).unwrap();
     let script = Script::new(form);
     let mut observer = ();
-    let mut engine = Engine::new(&plan.points[0].scenario, &mut observer);
+    let mut engine: Engine<_> = Engine::new(&plan.points[0].scenario, &mut observer);
     engine.connect(0);
     let Server::Tcp(server) = &mut engine.connections.at(0).unwrap().server else { panic!() };
     server.follow(script.clone());

@@ -7,12 +7,12 @@ use l4s_model::Change;
 use l4s_observe::{HopEvent, Observer};
 use l4s_units::Time;
 
-use super::{Engine, ForwardOfHop};
+use super::{Engine, ForwardOfHop, Part};
 use crate::imperfect::{ForwardOfPath, Letter, Wayfarer};
 use crate::packet::{Message, Owner, Packet};
 use crate::schedule::Event;
 
-impl<O: Observer<Packet>> Engine<O> {
+impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     /// A packet that is so far along its path comes to the next queue there, or to the end of the queues.
     pub(super) fn pass_on(&mut self, mut packet: Packet, along: usize, now: Time) {
         packet.arrive();
@@ -177,6 +177,8 @@ impl<O: Observer<Packet>> Engine<O> {
         let group = from.group.index();
         let line = &mut self.lines[group];
         line.send(from.flow, from.slot, message, now);
-        self.schedule.set(Event::Line(group), line.next());
+        if P::SERVERS {
+            self.schedule.set(Event::Line(group), line.next());
+        }
     }
 }

@@ -1,0 +1,361 @@
+//! A run on two cores: servers, and the path up to the bottleneck, on one; clients, and the path behind it, on the other.
+//!
+//! ```text
+//!         first half                          second half
+//!  servers ─▶ hops before ─▶ bottleneck ──▶ hops behind ─▶ clients
+//!     ▲                                                       │
+//!     └──────────────────── delay: the RTT ───────────────────┘
+//! ```
+//!
+//! A client's message arrives at its server a base RTT later. So the first half may be so far ahead of the
+//! second: it is the lookahead of a conservative parallel simulation. The first half advances in slices, and
+//! writes its events to a log. The second half replays the log among its own events, in the order that they have on one core
+//! ([`Turn`]), and reports all of them to the observer. So the results are the same bytes.
+//!
+//! Why the order is that of one core: there, the next event is always the first of those that are due in either
+//! half. The first half depends on the second by messages alone, and receives them before their time. So its own events
+//! are in the same order without the second half, which takes the first of both each time.
+
+use std::cmp::Ordering;
+use std::mem;
+use std::panic::resume_unwind;
+use std::sync::mpsc;
+use std::thread;
+
+use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_bottleneck::Straddling;
+use l4s_cc::classic_ecn::Report;
+use l4s_model::{Direction, FlowId, Group, Scenario};
+use l4s_observe::{FlowState, HopEvent, LinkState, Observer};
+use l4s_units::{Duration, Time};
+
+use super::{Engine, Event, Outcome, Part, Turn};
+use crate::packet::{Packet, Return};
+
+/// Slices of a lookahead. More let the halves differ less in how far they are; fewer cost fewer switches.
+const SLICES: usize = 8;
+
+/// The observer of the run. This code is compiled for any: the second half has time for calls.
+type Seen<'a> = &'a mut dyn Observer<Packet>;
+
+/// The first half.
+struct Servers;
+
+impl Part<Log> for Servers {
+    const SERVERS: bool = true;
+    const CLIENTS: bool = false;
+
+    #[inline]
+    fn begins(log: &mut Log, turn: Turn) {
+        (log.turn, log.is_new) = (turn, true);
+    }
+
+    fn finished(log: &mut Log, slot: u32) {
+        log.push(Record::Finished(slot));
+    }
+}
+
+/// The second half.
+struct Clients;
+
+impl<O> Part<O> for Clients {
+    const SERVERS: bool = false;
+    const CLIENTS: bool = true;
+}
+
+/// An event of the first half: a call of [`Observer`], unless something else is said.
+#[derive(Debug)]
+enum Record {
+    /// The records up to the next of this kind are of one event.
+    Turn(Turn),
+    Arrived(Packet),
+    Marked(Packet, Queue, MarkCause),
+    /// It goes on to the second half, too.
+    Departed(Packet, Queue, Duration),
+    Dropped(Packet, Queue, DropCause),
+    AtHop(u16, Packet, Queue, HopEvent),
+    /// All of the long flow at this place is acknowledged.
+    Finished(u32),
+    Detected(FlowId, Box<Report>),
+    RoundTrip(FlowId, Duration),
+    Retransmitted(FlowId),
+    Link(LinkState),
+    Flow(Box<FlowState>),
+}
+
+/// The observer of the first half.
+struct Log {
+    records: Vec<Record>,
+    /// Of the present event.
+    turn: Turn,
+    /// Whether there is no record of that.
+    is_new: bool,
+    sampling: Option<Duration>,
+    wants_flows: bool,
+}
+
+impl Log {
+    #[inline]
+    fn push(&mut self, record: Record) {
+        if self.is_new {
+            self.records.push(Record::Turn(self.turn));
+            self.is_new = false;
+        }
+        self.records.push(record);
+    }
+}
+
+impl Observer<Packet> for Log {
+    #[inline]
+    fn arrived(&mut self, packet: &Packet, _: Time) {
+        self.push(Record::Arrived(*packet));
+    }
+
+    #[inline]
+    fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, _: Time) {
+        self.push(Record::Marked(*packet, queue, cause));
+    }
+
+    #[inline]
+    fn departed(&mut self, packet: &Packet, queue: Queue, sojourn: Duration, _: Time) {
+        self.push(Record::Departed(*packet, queue, sojourn));
+    }
+
+    fn dropped(&mut self, packet: &Packet, queue: Queue, cause: DropCause, _: Time) {
+        self.push(Record::Dropped(*packet, queue, cause));
+    }
+
+    fn at_hop(&mut self, hop: u16, packet: &Packet, queue: Queue, what: HopEvent, _: Time) {
+        self.push(Record::AtHop(hop, *packet, queue, what));
+    }
+
+    fn detected(&mut self, flow: FlowId, report: Report, _: Time) {
+        self.push(Record::Detected(flow, Box::new(report)));
+    }
+
+    #[inline]
+    fn round_trip(&mut self, flow: FlowId, rtt: Duration, _: Time) {
+        self.push(Record::RoundTrip(flow, rtt));
+    }
+
+    fn retransmitted(&mut self, flow: FlowId, _: Time) {
+        self.push(Record::Retransmitted(flow));
+    }
+
+    fn sample_link(&mut self, state: LinkState, _: Time) {
+        self.push(Record::Link(state));
+    }
+
+    fn sample_flow(&mut self, state: FlowState, _: Time) {
+        self.push(Record::Flow(Box::new(state)));
+    }
+
+    fn sampling_interval(&self) -> Option<Duration> {
+        self.sampling
+    }
+
+    fn wants_flows(&self) -> bool {
+        self.wants_flows
+    }
+}
+
+/// A slice of time, on its way between the halves: forth with records, and back with messages. Its memory is used again.
+#[derive(Default)]
+struct Slice {
+    records: Vec<Record>,
+    /// Messages that set out in it, each with its group.
+    messages: Vec<(usize, Return)>,
+}
+
+/// How long a client's packet takes to its server at least: so far the servers of a run may be ahead. `None` where servers
+/// and clients have more in common than packets: `[[app]]`, `[[web]]`, `[[path]]`, `[[at]]`, an uplink, and a link
+/// that follows a trace, aggregates or is a radio.
+///
+/// Example: [`run_on_two_cores`].
+pub fn lookahead(scenario: &Scenario) -> Option<Duration> {
+    let Scenario { link, groups, apps, web, paths, uplink, changes, .. } = scenario;
+    let goes_up = |source| scenario.direction_of(source) == Direction::Up;
+    let is_one = !apps.is_empty()
+        || !web.is_empty()
+        || !paths.is_empty()
+        || !changes.is_empty()
+        || uplink.is_some()
+        || (0..scenario.roster().sources()).any(goes_up)
+        || link.trace.is_some()
+        || link.radio.is_some()
+        || !link.aggregation.is_zero();
+    if is_one {
+        return None;
+    }
+    let rtt = |group: &Group| group.rtt;
+    groups.iter().map(rtt).min().filter(|rtt| !(*rtt / SLICES as u64).is_zero())
+}
+
+/// As [`run`](crate::run), on two cores: `observer` receives the same events in the same order. `None`, without a run, where
+/// there is no [`lookahead`], or `observer` implements [`Observer::answered`].
+///
+/// ```
+/// use l4s_model::{Group, Link, Scenario};
+/// use l4s_units::{Duration, Rate};
+///
+/// let aqm = l4s_aqm::Config::Fifo(l4s_aqm::fifo::Config::dctth());
+/// let link = Link::new(Rate::from_mbps(12));
+/// let mut scenario = Scenario::new("Reno", Duration::from_secs(2), link, aqm);
+/// let reno = l4s_cc::Config::Reno(l4s_cc::reno::Config::default());
+/// scenario.groups.push(Group::new("A", reno, Duration::from_millis(10)));
+///
+/// assert_eq!(l4s_sim::lookahead(&scenario), Some(Duration::from_millis(10)));
+/// let outcome = l4s_sim::run_on_two_cores(&scenario, &mut ()).unwrap();
+/// assert_eq!(outcome, l4s_sim::run(&scenario, &mut ()));
+/// ```
+pub fn run_on_two_cores(
+    scenario: &Scenario,
+    observer: &mut dyn Observer<Packet>,
+) -> Option<Outcome> {
+    let lookahead = lookahead(scenario).filter(|_| !observer.wants_answers())?;
+    let end = Time::ZERO + scenario.duration;
+    let slice = lookahead / SLICES as u64;
+    let ends = || (1..).map(move |n: u64| (Time::ZERO + slice * n).min(end));
+    let count = scenario.duration.as_nanos().div_ceil(slice.as_nanos()) as usize;
+    let log = Log {
+        records: Vec::new(),
+        turn: Turn::default(),
+        is_new: true,
+        sampling: observer.sampling_interval(),
+        wants_flows: observer.wants_flows(),
+    };
+    let mut servers: Engine<Log, Servers> = Engine::new(scenario, log);
+    let mut clients: Engine<Seen<'_>, Clients> = Engine::new(scenario, observer);
+    let (forth, to_clients) = mpsc::channel::<Slice>();
+    let (back, to_servers) = mpsc::channel::<Slice>();
+    // Both ends of each channel are in the closures, so that one half ends if the other panics.
+    let (servers, clients) = thread::scope(move |threads| {
+        let first = threads.spawn(move || {
+            for (number, until) in ends().take(count).enumerate() {
+                let mut slice = Slice::default();
+                if number >= SLICES {
+                    let Ok(received) = to_servers.recv() else { break };
+                    slice = received;
+                }
+                servers.take(&mut slice.messages);
+                servers.advance(until);
+                mem::swap(&mut servers.observer.records, &mut slice.records);
+                if forth.send(slice).is_err() {
+                    break;
+                }
+            }
+            servers
+        });
+        for until in ends().take(count) {
+            let Ok(mut slice) = to_clients.recv() else { break };
+            clients.follow(&slice.records, until);
+            slice.records.clear();
+            clients.give(&mut slice.messages);
+            // The messages of the last slices arrive after the end.
+            let _ = back.send(slice);
+        }
+        (first.join().unwrap_or_else(|panic| resume_unwind(panic)), clients)
+    });
+    Some(finish(servers, clients, end))
+}
+
+impl Engine<Log, Servers> {
+    /// Messages set out to servers.
+    fn take(&mut self, messages: &mut Vec<(usize, Return)>) {
+        for (group, message) in messages.drain(..) {
+            let line = &mut self.lines[group];
+            line.put(message);
+            self.schedule.update(Event::Line(group), line.next());
+        }
+    }
+}
+
+impl Engine<Seen<'_>, Clients> {
+    /// Replays the first half up to `until`, among the events of this one.
+    fn follow(&mut self, records: &[Record], until: Time) {
+        let mut now = Time::ZERO;
+        for record in records {
+            match record {
+                Record::Turn(turn) => {
+                    self.advance_before(*turn);
+                    now = turn.time;
+                }
+                record => self.replay(record, now),
+            }
+        }
+        self.advance(until);
+    }
+
+    /// Runs up to an event of the first half.
+    fn advance_before(&mut self, turn: Turn) {
+        loop {
+            let (time, event) = self.schedule.next();
+            let source = self.schedule.number(event);
+            // Both halves have timers, and some that come up are not due.
+            let is_later = match (time, source).cmp(&(turn.time, turn.source)) {
+                Ordering::Less => false,
+                Ordering::Equal => self.timers.due(time).is_none_or(|timer| timer > turn.timer),
+                Ordering::Greater => true,
+            };
+            if is_later {
+                return;
+            }
+            self.happen(event, time);
+        }
+    }
+
+    fn replay(&mut self, record: &Record, now: Time) {
+        let observer = &mut self.observer;
+        match record {
+            Record::Turn(_) => {}
+            Record::Arrived(packet) => observer.arrived(packet, now),
+            Record::Marked(packet, queue, cause) => observer.marked(packet, *queue, *cause, now),
+            Record::Departed(packet, queue, sojourn) => {
+                observer.departed(packet, *queue, *sojourn, now);
+                self.arrive(packet, now);
+            }
+            Record::Dropped(packet, queue, cause) => observer.dropped(packet, *queue, *cause, now),
+            Record::AtHop(hop, packet, queue, what) => {
+                observer.at_hop(*hop, packet, *queue, *what, now);
+            }
+            Record::Finished(slot) => self.connections.finish(*slot),
+            Record::Detected(flow, report) => observer.detected(*flow, **report, now),
+            Record::RoundTrip(flow, rtt) => observer.round_trip(*flow, *rtt, now),
+            Record::Retransmitted(flow) => observer.retransmitted(*flow, now),
+            Record::Link(state) => observer.sample_link(*state, now),
+            Record::Flow(state) => observer.sample_flow(**state, now),
+        }
+    }
+
+    /// Takes the messages that set out, in the order of each group.
+    fn give(&mut self, messages: &mut Vec<(usize, Return)>) {
+        for (group, line) in self.lines.iter_mut().enumerate() {
+            messages.extend(line.take().map(|message| (group, message)));
+        }
+    }
+}
+
+/// As [`Engine::finish`], of both.
+fn finish(
+    mut servers: Engine<Log, Servers>,
+    mut clients: Engine<Seen<'_>, Clients>,
+    end: Time,
+) -> Outcome {
+    servers.detect(end);
+    for record in mem::take(&mut servers.observer.records) {
+        clients.replay(&record, end);
+    }
+    let Straddling { before, after } = servers.bottleneck.straddling(end);
+    clients.observer.straddled(None, before, after);
+    for number in 0..clients.hops.links() {
+        let hop = clients.hops.link(number).hop;
+        let hops = match clients.hops.is_behind(hop.into()) {
+            true => &mut clients.hops,
+            false => &mut servers.hops,
+        };
+        let Straddling { before, after } = hops.link(number).queue.straddling(end);
+        clients.observer.straddled(Some(hop), before, after);
+    }
+    let events = servers.outcome.events + clients.outcome.events;
+    Outcome { events, ..servers.outcome }
+}
