@@ -107,3 +107,7 @@ keep fallback-11 score-time rate-time delay-time
 keep fallback-12 score-time
 $l4s paper --quick
 cp out/paper-quick/contact-sheet.png out/paper-quick/contact-sheet-dark.png docs/figures/
+
+# In real time: of this machine, as root.
+$l4s run lab-speed --on kernel --out out/lab-speed --replace >out/lab-speed.txt || [ $? = 3 ]
+keep lab-speed lateness-conditions processor-conditions

@@ -187,7 +187,17 @@ export interface Summary {
   groups: Group[];
   completion?: Completion[];
   ratios?: Record<string, number>;
-  engine: { virtual_s: number; packets: number };
+  engine: Engine;
+}
+
+/** The cost of a run. */
+export interface Engine {
+  virtual_s: number;
+  packets: number;
+  /** How late packets left the bottleneck, in real time. */
+  lateness_us?: { p50: number; p99: number; max: number };
+  /** Processor time that a packet cost the data plane, in real time. */
+  packet_ns?: number;
 }
 
 /** Packets on an imperfect stretch, and how many had each effect. */

@@ -132,6 +132,25 @@ describe("the words above the panels of four senders in both directions", () => 
       });
 });
 
+describe("runs in real time", () => {
+  it("have a chart of lateness and one of the processor", () => {
+    const data = sweep();
+    const names = () => figures(data).map(({ name }) => name);
+    expect(names()).not.toContain("lateness-conditions");
+    for (const { summary } of data.folders[0]!.runs) {
+      // A core and a quarter for each Gb/s.
+      summary.link = { rate_bps: 4e8, utilization: 0.5 };
+      summary.engine = { virtual_s: 10, packets: 500_000, packet_ns: 5000, lateness_us: { p50: 2, p99: 95, max: 400 } };
+    }
+    expect(names()).toEqual(expect.arrayContaining(["lateness-conditions", "processor-conditions"]));
+    const points = (name: string) =>
+      list(optionOf(named(data, name)).series).map((s) => new Set((s.data as number[][]).map((p) => p[1])));
+    const lateness = points("lateness-conditions").filter(({ size }) => size > 0);
+    expect(new Set(lateness.flatMap((values) => [...values]))).toEqual(new Set([95, 2]));
+    for (const values of points("processor-conditions")) expect([...values]).toEqual([expect.closeTo(1.25)]);
+  });
+});
+
 describe("logarithmic charts", () => {
   it("hold nothing at or below zero", () => {
     const data = sweep();

@@ -13,6 +13,9 @@ import { decades } from "./delay";
 import { level, whisker } from "./marks";
 import { shareOverTime, shareWords, slug } from "./shares";
 
+/** A run is fit for comparisons where no more than one packet in a hundred was later, in microseconds. */
+const FIT_US = 100;
+
 /** Folders by symbol. */
 const SYMBOLS = ["circle", "diamond", "triangle", "rect"];
 
@@ -286,9 +289,81 @@ function utilization(axis: Axis): Quantity {
   };
 }
 
+/** A track per line, where `of` has a number. */
+function tracksOfLines(axis: Axis, of: (run: Run) => number | undefined): Track[] {
+  const colour = colours(axis.lines);
+  return axis.lines
+    .map(
+      (line): Track => ({
+        name: line.name,
+        colour: colour(line, queuesOf(line)[0] ?? "Q"),
+        symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
+        points: line.points.flatMap(({ condition, runs }) => {
+          const value = mean(runs.map(of));
+          return value === undefined || value <= 0 ? [] : [{ condition, value }];
+        }),
+      }),
+    )
+    .filter(({ points }) => points.length > 0);
+}
+
+/** How late packets left the bottleneck, of runs in real time. */
+function lateness(axis: Axis): Quantity {
+  const pick = (which: "p50" | "p99") =>
+    tracksOfLines(axis, (run) => run.summary.engine.lateness_us?.[which]).map(
+      (track): Track => ({ ...track, name: CONDITIONS.lateness[which](track.name), hollow: which === "p50" }),
+    );
+  const tracks = [...pick("p99"), ...pick("p50")];
+  const values = tracks.flatMap(({ points }) => points.map((p) => p.value));
+  return {
+    name: "lateness-conditions",
+    title: CONDITIONS.lateness.title(axis.alone),
+    note: CONDITIONS.lateness.note,
+    unit: AXES.us,
+    tracks,
+    log: true,
+    range: decades([...values, FIT_US], 0.1),
+    print: (v) => `${digits(v, 3)} ${AXES.us}`,
+    tick: (v) => digits(v),
+    mark: FIT_US,
+  };
+}
+
+/** Cores of the data plane per Gb/s that it forwards, of runs in real time. */
+function processor(axis: Axis): Quantity {
+  const tracks = tracksOfLines(axis, ({ summary: { engine, link } }) => {
+    if (engine.packet_ns === undefined) return undefined;
+    const cores = (engine.packet_ns * 1e-9 * engine.packets) / engine.virtual_s;
+    return cores / ((link.rate_bps * link.utilization) / 1e9);
+  });
+  return {
+    name: "processor-conditions",
+    title: message(CONDITIONS.processor.title, tracks, (values) => Math.min(...values), digits),
+    note: CONDITIONS.processor.note,
+    unit: CONDITIONS.processor.unit,
+    tracks,
+    log: true,
+    range: decades(
+      tracks.flatMap(({ points }) => points.map((p) => p.value)),
+      0.01,
+    ),
+    print: (v) => digits(v, 3),
+    tick: (v) => digits(v),
+  };
+}
+
 /** Every chart over conditions for which there is data. */
 export function conditionFigures(axis: Axis): Figure[] {
-  return [delay(axis), signals(axis), ratios(axis, "window"), ratios(axis, "rate"), ...shares(axis), utilization(axis)]
+  return [
+    delay(axis),
+    signals(axis),
+    ratios(axis, "window"),
+    ratios(axis, "rate"),
+    ...shares(axis),
+    utilization(axis),
+    lateness(axis),
+    processor(axis),
+  ]
     .filter(({ tracks }) => tracks.length > 0)
     .map((quantity) => draw(quantity, axis));
 }

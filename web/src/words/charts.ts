@@ -10,6 +10,7 @@ export const AXES = {
   size: "size (KB)",
   sizeFrom: "size from (KB)",
   ms: "ms",
+  us: "µs",
   mbps: "Mb/s",
   times: "×",
   percent: "%",
@@ -195,6 +196,20 @@ export const CONDITIONS = {
   utilization: {
     title: (alone: boolean): string => (alone ? "Utilization" : "Least utilization"),
     note: "All bytes sent, over what the link could carry.",
+  },
+  lateness: {
+    title: (alone: boolean): string =>
+      alone ? "Lateness of packets at the bottleneck" : "Lateness of packets at the bottleneck per condition",
+    note:
+      "How long after their time packets left, in real time. Filled: the 99th percentile. Hollow: the median. A run is fit " +
+      "for comparisons below the line, if its base RTT is 5 ms or more. Logarithmic.",
+    p50: (name: string): string => `${name} median`,
+    p99: (name: string): string => `${name} 99th percentile`,
+  },
+  processor: {
+    title: "Least cores per Gb/s of the data plane",
+    note: "Processor time of the data plane over the data that it forwards, in real time. Logarithmic.",
+    unit: "cores per Gb/s",
   },
 };
 
