@@ -130,6 +130,19 @@ fn bundled_scenarios_are_the_same_on_two_cores() {
     assert!(names >= 20, "{names}");
 }
 
+/// A client's timer expires with the timer of another flow's server, whose number is higher. Both lost a SYN-ACK, so that one sends
+/// its SYN again and the other a SYN-ACK, which is answered at once. The two messages are on one line.
+#[test]
+fn timers_of_both_halves_that_expire_together_are_in_order() {
+    let text = "duration = \"1500ms\"\nwarmup = \"100ms\"\nhost_jitter = false\naqm = \"fifo\"\n\
+                link.rate = \"10mbit\"\nlink.buffer = \"66p\"\n\
+                [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"20ms\"\nflows = 2\n\
+                [[udp]]\nname = \"U\"\nrate = \"500mbit\"\nstop = \"500ms\"\n";
+    let mut scenario = scenario(text, &[]);
+    scenario.groups[0].starts = [120, 100].map(|ms| Time::ZERO + Duration::from_millis(ms)).into();
+    check("timers", &scenario);
+}
+
 /// The panic of one half ends the other.
 #[test]
 #[should_panic = "the thousandth packet"]
