@@ -2,13 +2,13 @@
 # Installs and uses the packages of `make dist` as users would: on bare Debians without a compiler, which
 # scripts/root.sh makes. Needs root.
 #
-# test-dist.sh [PART...]: static, deb, wheel, musl, image, aarch64; all of them unless set.
+# test-dist.sh [PART SUITE]: static, deb, wheel, musl or image, on a suite of scripts/root.sh; all of them unless set.
 set -eu
 cd "$(dirname "$0")/.."
 [ -e dist/SHA256SUMS ] || { echo "l4s: there is no dist/SHA256SUMS: \`make dist\` makes it" >&2 && exit 2; }
 (cd dist && sha256sum --check --quiet SHA256SUMS)
-[ $# -gt 0 ] || set -- static deb wheel musl image aarch64
 folder=$PWD/dist
+machine() { case $1 in *-arm64) echo aarch64 ;; *) echo x86_64 ;; esac }
 
 # in_root SUITE [FOLDER:PLACE]...: the script from standard input, after the common part.
 in_root() {
@@ -118,59 +118,94 @@ module venv/bin/python
 SCRIPT
 }
 
-# Debian has no Python for musl, so this has one of its own. Debian's pip puts the packages into it: that of the
-# venv would need TLS.
+# Debian has no Python for musl, so this has one of its own. Debian's pip gets the packages: that of the venv would
+# need TLS. They are got on this machine, as pip takes most of an hour in an emulated one.
 musl() {
-    python=${L4S_ROOTS:-target/roots}/musl-python
-    scripts/musl-python.sh "$python"
-    in_root trixie "$python:/opt/python" <<'SCRIPT'
+    machine=$(machine "$1")
+    python=${L4S_ROOTS:-target/roots}/musl-python-$machine
+    scripts/musl-python.sh "$machine" "$python"
+    packages=$(mktemp -d)
+    {
+        echo "machine=$machine"
+        cat <<'SCRIPT'
+exec 3>&1 >&2
 apt-get -qq update
-apt-get -qq install -y --no-install-recommends musl python3-pip >/dev/null 2>&1
+apt-get -qq install -y --no-install-recommends python3-pip >/dev/null 2>&1
+wheel=$(echo /dist/l4s-*-musllinux*_"$machine".whl)
+python3 - "$wheel" >/root/needed <<'PYTHON'
+import sys
+import zipfile
+
+wheel = zipfile.ZipFile(sys.argv[1])
+metadata = next(name for name in wheel.namelist() if name.endswith("/METADATA"))
+for line in wheel.read(metadata).decode().splitlines():
+    key, _, value = line.partition(": ")
+    if key == "Requires-Dist" and "extra ==" not in value:
+        print(value)
+PYTHON
+# PyPI has no matplotlib for musl on aarch64.
+[ "$machine" = x86_64 ] || sed -i '/^matplotlib/d' /root/needed
+get() {
+    pip install --quiet --root-user-action ignore --target /root/packages --only-binary :all: --implementation cp \
+        --python-version 3.13 --platform "musllinux_1_2_$machine" --platform "musllinux_1_1_$machine" "$@"
+}
+get --no-deps "$wheel"
+# The commands of the packages are left out, with a warning.
+get --quiet -r /root/needed
+tar -C /root/packages -c . >&3
+SCRIPT
+    } | scripts/root.sh trixie "$folder:/dist" | tar -x -C "$packages"
+    in_root "$1" "$python:/opt/python" "$packages:/packages" <<'SCRIPT'
+apt-get -qq update
+apt-get -qq install -y --no-install-recommends musl >/dev/null 2>&1
 no command -v cc
 cd /root
 /opt/python/bin/python3.13 -m venv --without-pip venv
 packages=venv/lib/python3.13/site-packages
-pip install --quiet --root-user-action ignore --target $packages --only-binary :all: --implementation cp --python-version 3.13 \
-    --platform musllinux_1_2_x86_64 --platform musllinux_1_1_x86_64 /dist/l4s-*-musllinux*_x86_64.whl
+cp -r /packages/. $packages
 try $packages/bin/l4s
 module venv/bin/python
 SCRIPT
+    rm -rf "$packages"
 }
 
 image() {
-    for archive in dist/*-x86_64.oci.tar; do
+    machine=$(machine "$1")
+    for archive in dist/*-"$machine".oci.tar; do
         work=$(mktemp -d)
-        name=$(basename "$archive" -x86_64.oci.tar)
+        name=$(basename "$archive" "-$machine.oci.tar")
         skopeo copy --quiet "oci-archive:$archive" "oci:$work/layout:$name"
         umoci unpack --image "$work/layout:$name" "$work/bundle" 2>/dev/null
         grep -q '"/usr/bin/l4s"' "$work/bundle/config.json"
-        mkdir "$work/bundle/rootfs/dev" "$work/bundle/rootfs/proc"
-        chroot "$work/bundle/rootfs" /usr/bin/l4s run one-against-one --out /out >/dev/null
-        test -s "$work/bundle/rootfs/out/report.html"
+        in_root "$1" "$work/bundle/rootfs:/image" <<'SCRIPT'
+cp -a /image /root/image
+cd /root
+mkdir -p image/dev image/proc image/root
+# Its folders, as `try` looks for them.
+ln -s image/root/out image/root/wrong .
+printf '%s\n' '#!/bin/sh' 'exec chroot /root/image /usr/bin/l4s "$@"' >/usr/local/bin/in-image
+chmod +x /usr/local/bin/in-image
+try in-image
+SCRIPT
         rm -rf "$work"
     done
 }
 
 step() { printf '%5s s  %s\n' "$(($(date +%s) - start))" "$*"; }
 start=$(date +%s)
-for part; do
-    case $part in
-    musl | image)
-        $part
-        step "$part"
-        ;;
-    static | deb | wheel)
-        for suite in bookworm trixie; do
-            $part $suite
-            step "$part on $suite"
-        done
-        ;;
-    aarch64)
-        for each in static deb wheel; do
-            $each trixie-arm64
-            step "$each on trixie-arm64"
-        done
-        ;;
-    *) echo "l4s: there is no part $part" >&2 && exit 2 ;;
-    esac
-done
+try_part() {
+    "$1" "$2"
+    step "$1 on $2"
+}
+case "$#,${1:-}" in
+0,)
+    for suite in bookworm trixie trixie-arm64; do
+        for part in static deb wheel; do try_part "$part" "$suite"; done
+    done
+    for suite in trixie trixie-arm64; do
+        for part in musl image; do try_part "$part" "$suite"; done
+    done
+    ;;
+2,static | 2,deb | 2,wheel | 2,musl | 2,image) try_part "$1" "$2" ;;
+*) echo "l4s: expected a part (static, deb, wheel, musl, image) and a suite, or nothing" >&2 && exit 2 ;;
+esac
