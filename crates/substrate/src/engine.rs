@@ -1,7 +1,7 @@
 //! A substrate by its name.
 
 use crate::{Error, Lanes, Observe, Sim, Substrate};
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 use crate::{Kernel, Linux, Qdisc};
 
 /// A substrate by its name.
@@ -9,13 +9,13 @@ pub enum Engine {
     /// The simulator.
     Sim(Sim),
     /// Real sockets through our bottleneck.
-    #[cfg(all(target_os = "linux", feature = "kernels"))]
+    #[cfg(kernels)]
     Kernel(Kernel),
     /// A kernel in virtual time.
-    #[cfg(all(target_os = "linux", feature = "kernels"))]
+    #[cfg(kernels)]
     Linux(Linux),
     /// Real sockets through a queue discipline of this kernel.
-    #[cfg(all(target_os = "linux", feature = "kernels"))]
+    #[cfg(kernels)]
     Qdisc(Qdisc),
 }
 
@@ -30,13 +30,13 @@ impl Engine {
     pub fn named(name: &str) -> Result<Engine, Error> {
         match name {
             "sim" => Ok(Engine::SIM),
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            #[cfg(kernels)]
             "kernel" => Ok(Engine::Kernel(Kernel::new()?)),
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            #[cfg(kernels)]
             "linux" => Ok(Engine::Linux(Linux::default())),
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            #[cfg(kernels)]
             "qdisc" => Ok(Engine::Qdisc(Qdisc::new()?)),
-            #[cfg(not(all(target_os = "linux", feature = "kernels")))]
+            #[cfg(not(kernels))]
             "kernel" | "linux" | "qdisc" => Err(Error::Machine(format!(
                 "`--on {name}` needs the whole command l4s (`make build` in a clone), on Linux; the \
                  simulator, `--on sim`, runs anywhere"
@@ -51,11 +51,11 @@ impl Engine {
     pub fn on(&self) -> &dyn Substrate {
         match self {
             Engine::Sim(sim) => sim,
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            #[cfg(kernels)]
             Engine::Kernel(kernel) => kernel,
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            #[cfg(kernels)]
             Engine::Linux(linux) => linux,
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            #[cfg(kernels)]
             Engine::Qdisc(qdisc) => qdisc,
         }
     }
@@ -67,9 +67,9 @@ impl Engine {
     pub fn lanes<O: Observe + Send + 'static>(self) -> Result<Box<dyn Lanes<O>>, Error> {
         match self {
             Engine::Sim(sim) => Ok(Box::new(sim)),
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            #[cfg(kernels)]
             Engine::Kernel(kernel) => Ok(Box::new(kernel)),
-            #[cfg(all(target_os = "linux", feature = "kernels"))]
+            #[cfg(kernels)]
             Engine::Linux(_) | Engine::Qdisc(_) => {
                 Err(Error::Unsupported(format!("--on {}: no live lanes", self.on().name())))
             }

@@ -7,19 +7,19 @@
 //!
 //! The feature `kernels` (default) has all substrates but the simulator. It needs clang and libbpf.
 
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 mod controls;
 mod engine;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 mod kernel;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 mod linux;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 mod qdisc;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 mod reenter;
 mod sim;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 mod trial;
 
 use std::collections::BTreeMap;
@@ -31,25 +31,25 @@ use l4s_observe::Observer;
 use l4s_units::{Duration, Time};
 
 pub use engine::Engine;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 pub use kernel::Kernel;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 pub use l4s_lab::{Remote, internet_works, leave_signals_to_program};
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 pub use linux::Linux;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 pub use qdisc::Qdisc;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 pub use reenter::reenter;
 pub use sim::Sim;
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 pub use trial::{Arrival, Disciplines, disciplines, ect1_arrives, lab_works, linux_works};
 
 /// Downloads that a live lane has open at a time; a further one is turned away.
 pub const MOST_DOWNLOADS: usize = 2_000;
 
 /// An observer of the packets of every substrate, of a type that is known or not.
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 pub trait Observe: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> {
     /// It, for the packets of the simulator.
     fn of_packets(&mut self) -> &mut dyn Observer<l4s_sim::Packet>;
@@ -57,7 +57,7 @@ pub trait Observe: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame> {
     fn of_frames(&mut self) -> &mut dyn Observer<l4s_lab::Frame>;
 }
 
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 impl<O: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame>> Observe for O {
     fn of_packets(&mut self) -> &mut dyn Observer<l4s_sim::Packet> {
         self
@@ -69,13 +69,13 @@ impl<O: Observer<l4s_sim::Packet> + Observer<l4s_lab::Frame>> Observe for O {
 }
 
 /// An observer of the packets of the simulator, of a type that is known or not.
-#[cfg(not(all(target_os = "linux", feature = "kernels")))]
+#[cfg(not(kernels))]
 pub trait Observe: Observer<l4s_sim::Packet> {
     /// It, for the packets of the simulator.
     fn of_packets(&mut self) -> &mut dyn Observer<l4s_sim::Packet>;
 }
 
-#[cfg(not(all(target_os = "linux", feature = "kernels")))]
+#[cfg(not(kernels))]
 impl<O: Observer<l4s_sim::Packet>> Observe for O {
     fn of_packets(&mut self) -> &mut dyn Observer<l4s_sim::Packet> {
         self
@@ -160,7 +160,7 @@ pub struct Programs {
     /// Whether the client of the last one reaches the network of this machine (`--on kernel`).
     pub internet: bool,
     /// Lets another thread follow and change the run (`--on kernel`).
-    #[cfg(all(target_os = "linux", feature = "kernels"))]
+    #[cfg(kernels)]
     pub remote: Option<std::sync::Arc<Remote>>,
 }
 
@@ -232,7 +232,7 @@ pub enum Error {
     Run(String),
 }
 
-#[cfg(all(target_os = "linux", feature = "kernels"))]
+#[cfg(kernels)]
 impl Error {
     /// An error of the operating system, where the user asked for it with `option`.
     pub fn of(option: &str, error: l4s_os::OsError) -> Error {
