@@ -23,28 +23,28 @@ use std::marker::PhantomData;
 
 use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
 use l4s_bottleneck::{
-    Bottleneck, Download, Imperfect, Route, Straddling, Stream, Successor, Where, stream,
+    Bottleneck, Download, Imperfect, Route, Straddling, Successor, Where, stream,
 };
-use l4s_cc::{Endpoint, Marks, WantedEcn};
-use l4s_model::{Change, Feedback, FlowId, Group, Peer, Scenario};
+use l4s_model::{Change, FlowId, Group, Scenario};
 use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
 use l4s_units::{Bytes, Duration, Time};
-use rand_core::Rng;
 
 use crate::ack_loss::AckLoss;
 use crate::agenda::{Agenda, Item};
 use crate::app::Writers;
 use crate::connections::{Connections, Flow};
-use crate::endpoint::{Answer, Client, Server, ends_of_quic, ends_of_tcp};
+use crate::endpoint::{Answer, Server};
 use crate::imperfect::Wayfarer;
+use crate::kind::Kind;
 use crate::line::Line;
 use crate::mail::Mail;
 use crate::packet::{Message, Owner, Packet, Return, Segment, SynAck};
 use crate::quic;
 use crate::schedule::{Event, Schedule};
-use crate::tcp::{Offer, Output, SenderConfig};
+use crate::tcp::Output;
 use crate::timers::Timers;
 use crate::udp::Source;
+use part::{Part, Turn, Whole};
 
 /// A download of which nothing came for so long is given up. It is the patience of clients and
 /// servers of the web: `timeoutIntervalForRequest` of Apple's URLSession and `send_timeout` of nginx
@@ -62,90 +62,6 @@ pub struct Outcome {
     pub events: u64,
     /// Packets that the bottleneck forwarded.
     pub packets: u64,
-}
-
-/// The common parameters of the connections of a group.
-struct Kind {
-    endpoint: Endpoint,
-    ack_eliciting_threshold: u32,
-    sender: SenderConfig,
-    offer: Offer,
-    /// The randomness of its congestion controls.
-    seeds: Stream,
-}
-
-impl Kind {
-    fn of(group: &Group, seeds: Stream) -> Kind {
-        let sender = SenderConfig {
-            cc: group.cc.clone(),
-            ecn: group.codepoint(),
-            refuses_rfc3168: group.refuses_rfc3168(),
-            echo: match group.offer() {
-                Feedback::Dctcp => Marks::Counted,
-                _ => Marks::Latched,
-            },
-            size: group.size.map(Bytes::get),
-            mss: group.mss.get() as u16,
-            initial_window: group.initial_window,
-            rcvbuf: group.rcvbuf.map(Bytes::get),
-            sndbuf: group.sndbuf.map(Bytes::get),
-            seed: 0,
-        };
-        // With a control that cannot do without ECN a SYN is ECN-capable, as in Linux.
-        let capable = group.peer == Peer::Auto && group.cc.wants() != WantedEcn::Off;
-        let ecn = sender.ecn.filter(|_| capable).unwrap_or_default();
-        let (endpoint, ack_eliciting_threshold) = (group.endpoint, group.ack_eliciting_threshold);
-        let offer = Offer { feedback: group.offer(), ecn };
-        Kind { endpoint, ack_eliciting_threshold, sender, offer, seeds }
-    }
-
-    /// The two ends of the next connection.
-    fn ends(&mut self, size: Option<Bytes>) -> (Server, Client) {
-        let seed = self.seeds.next_u64();
-        self.ends_of(size, seed)
-    }
-
-    /// The two ends of a connection with this seed.
-    fn ends_of(&self, size: Option<Bytes>, seed: u64) -> (Server, Client) {
-        let size = size.map(Bytes::get);
-        let sender = SenderConfig { size, seed, ..self.sender.clone() };
-        match self.endpoint {
-            Endpoint::LinuxTcp => ends_of_tcp(&sender, self.offer),
-            Endpoint::Quic => ends_of_quic(&sender, self.offer, self.ack_eliciting_threshold),
-        }
-    }
-}
-
-/// The part of a run that an engine does: all of it, or one of the halves that run beside each other
-/// ([`crate::halves`]).
-pub(crate) trait Part<O> {
-    /// Whether it has the servers, and the path up to the bottleneck.
-    const SERVERS: bool;
-    /// Whether it has the clients, and the path behind the bottleneck.
-    const CLIENTS: bool;
-    /// An event begins.
-    #[inline(always)]
-    fn begins(_: &mut O, _: Turn) {}
-    /// All of the long flow at this place is acknowledged.
-    fn finished(_: &mut O, _: u32) {}
-}
-
-/// A run as a whole.
-pub(crate) struct Whole;
-
-impl<O> Part<O> for Whole {
-    const SERVERS: bool = true;
-    const CLIENTS: bool = true;
-}
-
-/// When an event has its turn: events are in the order of this.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Turn {
-    pub time: Time,
-    /// The [number](Schedule::number) of its source.
-    source: usize,
-    /// The number of the timer that fires, if one does.
-    timer: u32,
 }
 
 /// The state of a run.
@@ -190,7 +106,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
         let mut connections = Connections::default();
         for (number, (group, kind)) in scenario.groups.iter().zip(&mut kinds).enumerate() {
             for _ in &group.starts {
-                connections.add_long(roster.group(number), kind.seeds.next_u64());
+                connections.add_long(roster.group(number), kind.seed());
             }
         }
         let (groups, flows) = (scenario.groups.len(), connections.places());
@@ -807,6 +723,7 @@ mod adapt;
 pub(crate) mod halves;
 #[cfg(test)]
 mod outcomes;
+mod part;
 mod way;
 
 #[cfg(test)]

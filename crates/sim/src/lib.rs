@@ -18,6 +18,7 @@ pub mod cost;
 mod endpoint;
 mod engine;
 mod imperfect;
+mod kind;
 mod line;
 mod mail;
 mod pace;

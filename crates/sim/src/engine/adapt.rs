@@ -5,7 +5,7 @@ use l4s_model::{Change, FlowId, Group, Scenario, SourceId};
 use l4s_observe::Observer;
 use l4s_units::Time;
 
-use super::{Engine, Kind, Part};
+use super::{Engine, Part};
 use crate::packet::Packet;
 use crate::schedule::Event;
 
@@ -33,16 +33,18 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     }
 
     fn adapt_group(&mut self, number: SourceId, old: &Group, new: &Group, now: Time) {
+        let others = !old.keeps_connections(new);
+        if !others && old.starts.len() == new.starts.len() {
+            return;
+        }
         let place = number.index();
         (0..self.connections.places() as u32).for_each(|slot| {
             if self.connections.unopened(slot).is_some_and(|(group, _)| group == number) {
                 self.connect(slot);
             }
         });
-        let others = !old.keeps_connections(new);
         if others {
-            let seeds = self.kinds[place].seeds.clone();
-            self.kinds[place] = Kind::of(new, seeds);
+            self.kinds[place] = self.kinds[place].adapted(new);
             self.sizes[place] = new.size;
         }
         let (mut apps, mut long): (Vec<_>, Vec<_>) = (self.connections.opened(number))

@@ -1,0 +1,35 @@
+//! The part of a run that an engine does, and the order of events that all parts share.
+
+use l4s_units::Time;
+
+/// The part of a run that an engine does: all of it, or one of the halves that run beside each other
+/// ([`super::halves`]).
+pub(crate) trait Part<O> {
+    /// Whether it has the servers, and the path up to the bottleneck.
+    const SERVERS: bool;
+    /// Whether it has the clients, and the path behind the bottleneck.
+    const CLIENTS: bool;
+    /// An event begins.
+    #[inline(always)]
+    fn begins(_: &mut O, _: Turn) {}
+    /// All of the long flow at this place is acknowledged.
+    fn finished(_: &mut O, _: u32) {}
+}
+
+/// A run as a whole.
+pub(crate) struct Whole;
+
+impl<O> Part<O> for Whole {
+    const SERVERS: bool = true;
+    const CLIENTS: bool = true;
+}
+
+/// When an event has its turn: events are in the order of this.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Turn {
+    pub time: Time,
+    /// The [number](crate::schedule::Schedule::number) of its source.
+    pub source: usize,
+    /// The number of the timer that fires, if one does.
+    pub timer: u32,
+}
