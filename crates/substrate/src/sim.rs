@@ -58,7 +58,8 @@ const LEAST_AHEAD: Bytes = Bytes::new(3_000_000);
 
 impl Sim {
     /// As [`Sim::simulate`], to the end and on two cores. `None`, without a run, where the second one makes it hardly faster:
-    /// without queues behind the bottleneck, most of the work is in front of that.
+    /// without queues behind the bottleneck, most of the work is in front of that. Nor is there one without the feature
+    /// `two-cores`.
     pub fn simulate_on_two_cores(
         &self,
         scenario: &Scenario,
@@ -69,10 +70,24 @@ impl Sim {
         if ahead < LEAST_AHEAD || !scenario.hops.iter().any(is_behind) {
             return None;
         }
-        let Outcome { packets, events, .. } = l4s_sim::run_on_two_cores(scenario, observer)?;
+        let Outcome { packets, events, .. } = on_two_cores(scenario, observer)?;
         let time = scenario.duration;
         Some(Ran { time, packets, events: Some(events), ..Ran::default() })
     }
+}
+
+/// The observer may be any, so that this is compiled once: the second core has time for calls.
+#[cfg(feature = "two-cores")]
+fn on_two_cores(
+    scenario: &Scenario,
+    mut observer: &mut dyn Observer<l4s_sim::Packet>,
+) -> Option<Outcome> {
+    l4s_sim::run_on_two_cores(scenario, &mut observer)
+}
+
+#[cfg(not(feature = "two-cores"))]
+fn on_two_cores(_: &Scenario, _: &mut dyn Observer<l4s_sim::Packet>) -> Option<Outcome> {
+    None
 }
 
 impl Identity for Sim {

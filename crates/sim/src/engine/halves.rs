@@ -35,9 +35,6 @@ use crate::packet::{Packet, Return};
 /// Slices of a lookahead. More let the halves differ less in how far they are; fewer cost fewer switches.
 const SLICES: usize = 8;
 
-/// The observer of the run. This code is compiled for any: the second half has time for calls.
-type Seen<'a> = &'a mut dyn Observer<Packet>;
-
 /// The first half.
 struct Servers;
 
@@ -208,9 +205,9 @@ pub fn lookahead(scenario: &Scenario) -> Option<Duration> {
 /// let outcome = l4s_sim::run_on_two_cores(&scenario, &mut ()).unwrap();
 /// assert_eq!(outcome, l4s_sim::run(&scenario, &mut ()));
 /// ```
-pub fn run_on_two_cores(
+pub fn run_on_two_cores<O: Observer<Packet>>(
     scenario: &Scenario,
-    observer: &mut dyn Observer<Packet>,
+    observer: &mut O,
 ) -> Option<Outcome> {
     let lookahead = lookahead(scenario).filter(|_| !observer.wants_answers())?;
     let end = Time::ZERO + scenario.duration;
@@ -225,7 +222,7 @@ pub fn run_on_two_cores(
         wants_flows: observer.wants_flows(),
     };
     let mut servers: Engine<Log, Servers> = Engine::new(scenario, log);
-    let mut clients: Engine<Seen<'_>, Clients> = Engine::new(scenario, observer);
+    let mut clients: Engine<&mut O, Clients> = Engine::new(scenario, observer);
     let (forth, to_clients) = mpsc::channel::<Slice>();
     let (back, to_servers) = mpsc::channel::<Slice>();
     // Both ends of each channel are in the closures, so that one half ends if the other panics.
@@ -270,7 +267,7 @@ impl Engine<Log, Servers> {
     }
 }
 
-impl Engine<Seen<'_>, Clients> {
+impl<O: Observer<Packet>> Engine<O, Clients> {
     /// Replays the first half up to `until`, among the events of this one.
     fn follow(&mut self, records: &[Record], until: Time) {
         let mut now = Time::ZERO;
@@ -336,9 +333,9 @@ impl Engine<Seen<'_>, Clients> {
 }
 
 /// As [`Engine::finish`], of both.
-fn finish(
+fn finish<O: Observer<Packet>>(
     mut servers: Engine<Log, Servers>,
-    mut clients: Engine<Seen<'_>, Clients>,
+    mut clients: Engine<O, Clients>,
     end: Time,
 ) -> Outcome {
     servers.detect(end);
