@@ -15,6 +15,11 @@ use proptest::prelude::*;
 
 use crate::common::scenario;
 
+/// Of any observer, so that it is compiled once.
+fn on_two_cores(scenario: &Scenario, mut observer: &mut dyn Observer<Packet>) -> Option<Outcome> {
+    run_on_two_cores(scenario, &mut observer)
+}
+
 /// Every event of a run as a number, and some of them as text.
 #[derive(Default)]
 struct Transcript {
@@ -26,7 +31,7 @@ struct Transcript {
 impl Transcript {
     fn of(scenario: &Scenario, wanted: Range<usize>, two: bool) -> (Transcript, Outcome) {
         let mut transcript = Transcript { wanted, ..Transcript::default() };
-        let on_two = if two { run_on_two_cores(scenario, &mut transcript) } else { None };
+        let on_two = if two { on_two_cores(scenario, &mut transcript) } else { None };
         let outcome = on_two.unwrap_or_else(|| run(scenario, &mut transcript));
         (transcript, outcome)
     }
@@ -155,7 +160,7 @@ fn an_observer_that_panics_ends_the_run() {
         }
     }
     let text = "duration = \"9s\"\nlink.rate = \"40mbit\"\n[[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"10ms\"\n";
-    run_on_two_cores(&scenario(text, &[]), &mut Panics(0));
+    on_two_cores(&scenario(text, &[]), &mut Panics(0));
 }
 
 fn group(name: &str) -> impl Strategy<Value = String> {
