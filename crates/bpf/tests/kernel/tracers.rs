@@ -59,9 +59,12 @@ fn has_no_sets(seen: &Seen) -> bool {
 
 /// TCP itself does not notice the sets.
 fn is_nothing_to_tcp(seen: &Seen) {
-    for name in ["TCPDSACKRecv", "TCPDSACKOfoRecv", "TCPSACKReorder", "TCPSpuriousRTOs"] {
+    for name in ["TCPDSACKOfoRecv", "TCPSACKReorder", "TCPSpuriousRTOs"] {
         assert_eq!(seen.count(name), 0, "{name}");
     }
+    // On a busy machine TCP sends something again that had arrived.
+    let again = seen.count("TCPLossProbes") + seen.count("TCPTimeouts");
+    assert!(seen.count("TCPDSACKRecv") <= again, "{again}");
 }
 
 #[test]
