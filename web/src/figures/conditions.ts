@@ -86,6 +86,24 @@ function tracksOf(
   );
 }
 
+/** A track per line, where `of` has positive numbers. */
+function tracksOfLines(axis: Axis, of: (run: Run) => number | undefined): Track[] {
+  const colour = colours(axis.lines);
+  return axis.lines
+    .map(
+      (line): Track => ({
+        name: line.name,
+        colour: colour(line, queuesOf(line)[0] ?? "Q"),
+        symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
+        points: line.points.flatMap(({ condition, runs }) => {
+          const value = mean(runs.map(of));
+          return value === undefined || value <= 0 ? [] : [{ condition, value }];
+        }),
+      }),
+    )
+    .filter(({ points }) => points.length > 0);
+}
+
 /** A title that gives one number per track, as long as they are few. */
 function message(
   what: string,
@@ -166,24 +184,12 @@ const bound = (most: number): number =>
 /** Ratios of two groups: 1 is balance. */
 function ratios(axis: Axis, what: "window" | "rate"): Quantity {
   const names = new Set<string>();
-  const colour = colours(axis.lines);
   const pick = (run: Run): number | undefined => {
     const found = Object.entries(run.summary.ratios ?? {}).find(([name]) => name.startsWith(`${what}_`));
     if (found !== undefined) names.add(CONDITIONS.ratio.groups(found[0].slice(what.length + 1)));
     return found?.[1];
   };
-  const tracks = axis.lines.map((line): Track => {
-    const queue = queuesOf(line)[0] ?? "Q";
-    return {
-      name: line.name,
-      colour: colour(line, queue),
-      symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
-      points: line.points.flatMap(({ condition, runs }) => {
-        const value = mean(runs.map(pick));
-        return value === undefined || value <= 0 ? [] : [{ condition, value }];
-      }),
-    };
-  });
+  const tracks = tracksOfLines(axis, pick);
   const values = tracks.flatMap(({ points }) => points.map((p) => p.value));
   const most = bound(Math.max(...values.map((v) => Math.max(v, 1 / v))));
   const groups = names.size === 1 ? [...names][0] : undefined;
@@ -197,7 +203,7 @@ function ratios(axis: Axis, what: "window" | "rate"): Quantity {
     ),
     note: CONDITIONS[what].note,
     unit: CONDITIONS.ratio.unit,
-    tracks: tracks.filter(({ points }) => points.length > 0),
+    tracks,
     log: true,
     range: [1 / most, most],
     print: ratio,
@@ -287,24 +293,6 @@ function utilization(axis: Axis): Quantity {
     print: (v) => percent(v / 100, 4),
     tick: (v) => digits(v, 4),
   };
-}
-
-/** A track per line, where `of` has a number. */
-function tracksOfLines(axis: Axis, of: (run: Run) => number | undefined): Track[] {
-  const colour = colours(axis.lines);
-  return axis.lines
-    .map(
-      (line): Track => ({
-        name: line.name,
-        colour: colour(line, queuesOf(line)[0] ?? "Q"),
-        symbol: SYMBOLS[line.folder % SYMBOLS.length] ?? "circle",
-        points: line.points.flatMap(({ condition, runs }) => {
-          const value = mean(runs.map(of));
-          return value === undefined || value <= 0 ? [] : [{ condition, value }];
-        }),
-      }),
-    )
-    .filter(({ points }) => points.length > 0);
 }
 
 /** How late packets left the bottleneck, of runs in real time. */
