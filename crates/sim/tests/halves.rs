@@ -148,6 +148,16 @@ fn timers_of_both_halves_that_expire_together_are_in_order() {
     check("timers", &scenario);
 }
 
+/// Clients open at time zero. Their messages arrive at the end of the first lookahead, with a packet of a source that has its
+/// turn after them.
+#[test]
+fn messages_of_time_zero_arrive_before_the_servers_go_on() {
+    let text = "duration = \"1s\"\nwarmup = \"100ms\"\nhost_jitter = false\nlink.rate = \"40mbit\"\n\
+                [[group]]\nname = \"A\"\ncc = \"cubic\"\nrtt = \"4800us\"\n\
+                [[udp]]\nname = \"U\"\nrate = \"5mbit\"\npacket = \"1500b\"\n";
+    check("time zero", &scenario(text, &[]));
+}
+
 /// The panic of one half ends the other.
 #[test]
 #[should_panic = "the thousandth packet"]

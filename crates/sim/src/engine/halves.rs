@@ -212,8 +212,10 @@ pub fn run_on_two_cores<O: Observer<Packet>>(
     let lookahead = lookahead(scenario).filter(|_| !observer.wants_answers())?;
     let end = Time::ZERO + scenario.duration;
     let slice = lookahead / SLICES as u64;
-    let ends = || (1..).map(move |n: u64| (Time::ZERO + slice * n).min(end));
-    let count = scenario.duration.as_nanos().div_ceil(slice.as_nanos()) as usize;
+    // The first slice is time zero alone. The others begin after the end of the one before. So messages of a slice arrive a
+    // lookahead later, in a slice that the first half has not begun.
+    let ends = || (0..).map(move |n: u64| (Time::ZERO + slice * n).min(end));
+    let count = 1 + scenario.duration.as_nanos().div_ceil(slice.as_nanos()) as usize;
     let log = Log {
         records: Vec::new(),
         turn: Turn::default(),
