@@ -12,6 +12,7 @@ use l4s_units::Time;
 
 use crate::endpoint::{Client, Server};
 use crate::packet::Owner;
+use crate::prefetch::prefetch;
 
 /// A connection.
 #[derive(Debug)]
@@ -152,6 +153,23 @@ impl Connections {
         match &mut self.places[slot as usize] {
             Place::Open(found) if found.owner.flow != GONE => Some(found),
             _ => None,
+        }
+    }
+
+    /// Asks for the memory of the server at this place.
+    #[inline]
+    pub fn prefetch(&self, slot: u32) {
+        if let Place::Open(flow) = &self.places[slot as usize] {
+            prefetch(&flow.owner);
+            prefetch(&flow.server);
+        }
+    }
+
+    /// Asks for the memory of its segments in flight.
+    #[inline]
+    pub fn prefetch_flight(&self, slot: u32) {
+        if let Place::Open(flow) = &self.places[slot as usize] {
+            flow.server.prefetch_flight();
         }
     }
 

@@ -92,6 +92,14 @@ impl Server {
         }
     }
 
+    /// Asks for the memory of its segments in flight. QUIC's is where its state says, and is not fetched.
+    #[inline]
+    pub fn prefetch_flight(&self) {
+        if let Server::Tcp(server) = self {
+            server.prefetch_flight();
+        }
+    }
+
     /// Whether data may flow.
     pub fn is_established(&self) -> bool {
         match self {

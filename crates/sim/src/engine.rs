@@ -355,6 +355,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
         let line = &mut self.lines[group];
         let Some(returned) = line.pop() else { return };
         self.schedule.set(Event::Line(group), line.next());
+        self.look_ahead(group);
         let Return { flow, slot, message, .. } = &returned;
         let (flow, slot) = (*flow, *slot);
         let Some(Flow { owner, server, .. }) = self.connections.of(slot, flow) else { return };
@@ -720,6 +721,7 @@ impl<O: Observer<Packet>> quic::Output for Outbox<'_, O> {
 
 mod acks;
 mod adapt;
+mod ahead;
 pub(crate) mod halves;
 #[cfg(test)]
 mod outcomes;

@@ -23,6 +23,7 @@ mod line;
 mod mail;
 mod pace;
 mod packet;
+mod prefetch;
 mod quic;
 mod schedule;
 mod simulation;

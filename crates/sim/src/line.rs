@@ -16,6 +16,7 @@ use l4s_units::{Duration, Time};
 use rand_core::Rng;
 
 use crate::packet::{Message, Return};
+use crate::prefetch::prefetch;
 
 /// A return path.
 #[derive(Debug)]
@@ -82,6 +83,18 @@ impl Line {
     #[inline]
     pub fn next(&self) -> Time {
         self.first
+    }
+
+    /// The sender's place of the message on its way that has `ahead` others before it.
+    #[inline]
+    pub fn slot(&self, ahead: usize) -> Option<u32> {
+        self.waiting.get(ahead).map(|message| message.slot)
+    }
+
+    /// Asks for the memory of the message that has `ahead` others before it.
+    #[inline]
+    pub fn prefetch(&self, ahead: usize) {
+        self.waiting.get(ahead).into_iter().for_each(prefetch);
     }
 
     /// A client sends a message, from the place `slot` of connections.

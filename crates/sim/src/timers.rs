@@ -6,6 +6,7 @@
 
 use l4s_units::Time;
 
+use crate::prefetch::prefetch;
 use crate::wheel::Wheel;
 
 /// A timer, and its entries in the wheel.
@@ -39,6 +40,12 @@ impl Timers {
         if timers > self.timers.len() {
             self.timers.resize(timers, Timer::OFF);
         }
+    }
+
+    /// Asks for the memory of a timer.
+    #[inline]
+    pub fn prefetch(&self, timer: u32) {
+        self.timers.get(timer as usize).into_iter().for_each(prefetch);
     }
 
     /// Timer `timer` is due at `deadline`; `NEVER` stops it. Returns whether [`Timers::next`] may

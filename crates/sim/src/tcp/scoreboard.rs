@@ -14,6 +14,7 @@ use l4s_units::{Duration, Time};
 use super::ranges::Ranges;
 use super::rate::Sampler;
 use crate::packet::Stamp;
+use crate::prefetch::prefetch;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +164,12 @@ impl Scoreboard {
     /// When the oldest segment in flight was last sent.
     pub fn head_sent_at(&self) -> Option<Time> {
         self.flight.front().map(|s| s.at)
+    }
+
+    /// Asks for the memory of both ends of the flight: the segment that is acknowledged next, and the place of the next one.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.flight.front().into_iter().chain(self.flight.back()).for_each(prefetch);
     }
 
     /// The next segment was sent, with `payload` bytes.

@@ -311,6 +311,12 @@ impl Sender {
         self.timer.due.min(self.pace.due)
     }
 
+    /// Asks for the memory of its segments in flight.
+    #[inline]
+    pub(crate) fn prefetch_flight(&self) {
+        self.board.prefetch();
+    }
+
     /// The state of the window.
     pub fn state(&self) -> State {
         self.state
