@@ -286,8 +286,9 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
         }
         loop {
             let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
-            let Some(departure) = self.bottleneck.transmit(now, &mut watch) else { break };
-            let Departure { packet, queue, sojourn } = &departure;
+            // It stays where it is returned, without a copy.
+            let departure = self.bottleneck.transmit(now, &mut watch);
+            let Some(Departure { packet, queue, sojourn }) = &departure else { break };
             self.outcome.packets += 1;
             self.observer.departed(packet, *queue, *sojourn, now);
             if !self.bottleneck.carries() {

@@ -208,7 +208,21 @@ impl Scoreboard {
     }
 
     /// Takes an acknowledgement of all bytes before `cumulative`. `sacks` are ranges of bytes above it.
+    #[inline]
     pub fn acknowledge(
+        &mut self,
+        cumulative: u64,
+        sacks: impl Iterator<Item = (u64, u64)>,
+        at: Arrival,
+    ) -> Delivered {
+        let mut sacks = sacks.peekable();
+        let is_plain = sacks.peek().is_none() && cumulative > self.una_byte;
+        let run = if is_plain { self.acknowledge_run(cumulative, at) } else { None };
+        run.unwrap_or_else(|| self.acknowledge_any(cumulative, sacks, at))
+    }
+
+    #[inline(never)]
+    fn acknowledge_any(
         &mut self,
         cumulative: u64,
         sacks: impl Iterator<Item = (u64, u64)>,
@@ -223,8 +237,7 @@ impl Scoreboard {
         for (from, to) in sacks {
             self.acknowledge_selectively(from, to, at, &mut delivered);
         }
-        let advances = cumulative > self.una_byte;
-        if advances && !self.acknowledge_run(cumulative, at, &mut delivered) {
+        if cumulative > self.una_byte {
             self.acknowledge_each(cumulative, at, &mut delivered);
         }
         delivered.reordered = delivered.original.is_some_and(|seq| seq < sacked_end);
@@ -271,16 +284,15 @@ impl Scoreboard {
     /// and in order, so that the RTTs are those of the first and the last one. Samples of the delivery rate need
     /// each segment.
     #[inline]
-    fn acknowledge_run(&mut self, cumulative: u64, at: Arrival, delivered: &mut Delivered) -> bool {
+    fn acknowledge_run(&mut self, cumulative: u64, at: Arrival) -> Option<Delivered> {
         let (first, oldest) = (self.una, self.head_sent_at().unwrap_or(at.now));
         let (mut segments, mut end, mut newest) = (0, self.una_byte, oldest);
         while end < cumulative {
-            let next = self.flight.get(segments).filter(|sent| sent.flags == 0);
-            let Some(sent) = next else { return false };
+            let sent = self.flight.get(segments).filter(|sent| sent.flags == 0)?;
             (segments, end, newest) = (segments + 1, end + u64::from(sent.payload), sent.at);
         }
         if end > cumulative || self.sampler.is_some() {
-            return false;
+            return None;
         }
         for _ in 0..segments {
             self.flight.pop_front();
@@ -288,12 +300,16 @@ impl Scoreboard {
         (self.una, self.una_byte) = (first + segments as u64, end);
         let rtt = at.now.since(newest);
         self.rack.delivered(self.una - 1, newest, rtt);
-        delivered.segments += segments as u32;
-        delivered.cumulative = true;
-        delivered.original = Some(first);
-        (delivered.rtt_oldest, delivered.rtt_newest) = (Some(at.now.since(oldest)), Some(rtt));
         self.advanced(cumulative);
-        true
+        Some(Delivered {
+            segments: segments as u32,
+            cumulative: true,
+            selective: false,
+            rtt_oldest: Some(at.now.since(oldest)),
+            rtt_newest: Some(rtt),
+            original: Some(first),
+            reordered: first < self.sacked_end,
+        })
     }
 
     /// Takes the segments up to `cumulative` one by one.
