@@ -4,6 +4,8 @@
 //! times as long as those of the level below. When the wheel comes to a slot, its entries move to levels below.
 //! Those of the present tick are in a heap, which is small: it gives them in order of time, and then of
 //! number. So adding and removing takes the same time for any number of entries.
+//!
+//! The entries of a slot are side by side: a list of them through memory would miss the cache at each.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,31 +19,25 @@ const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
 /// All 49 bits of a tick's number.
 const LEVELS: usize = (u64::BITS - TICK).div_ceil(BITS) as usize;
-/// The end of a list.
-const END: u32 = u32::MAX;
 
-/// An entry in a slot, or a free place.
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    time: Time,
-    number: u32,
-    /// The next entry of the slot.
-    next: u32,
-}
+/// The room of a slot in entries: at first, and the most that is kept for the next slot. One with more entries
+/// allocates, seldom per entry.
+const ROOM: (usize, usize) = (32, 1024);
+
+/// When a number comes up.
+type Entry = (Time, u32);
 
 /// Numbers, each with a time.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     /// The present tick. All entries up to it are in `near`.
     tick: u64,
-    near: BinaryHeap<Reverse<(Time, u32)>>,
+    near: BinaryHeap<Reverse<Entry>>,
     /// Per level, which slots have entries.
     occupied: [u64; LEVELS],
-    /// The first entry of each slot.
-    first: [[u32; SLOTS]; LEVELS],
-    nodes: Vec<Node>,
-    /// The first free place in `nodes`.
-    free: u32,
+    slots: [[Vec<Entry>; SLOTS]; LEVELS],
+    /// The memory of slots that are empty, for those that have entries next.
+    spare: Vec<Vec<Entry>>,
 }
 
 impl Default for Wheel {
@@ -50,9 +46,8 @@ impl Default for Wheel {
             tick: 0,
             near: BinaryHeap::new(),
             occupied: [0; LEVELS],
-            first: [[END; SLOTS]; LEVELS],
-            nodes: Vec::new(),
-            free: END,
+            slots: core::array::from_fn(|_| core::array::from_fn(|_| Vec::new())),
+            spare: Vec::new(),
         }
     }
 }
@@ -60,21 +55,7 @@ impl Default for Wheel {
 impl Wheel {
     /// Adds an entry.
     pub fn push(&mut self, time: Time, number: u32) {
-        let tick = time.as_nanos() >> TICK;
-        if tick <= self.tick {
-            return self.near.push(Reverse((time, number)));
-        }
-        let node = Node { time, number, next: END };
-        let place = if self.free == END {
-            self.nodes.push(node);
-            self.nodes.len() as u32 - 1
-        } else {
-            let place = self.free;
-            self.free = self.nodes[place as usize].next;
-            self.nodes[place as usize] = node;
-            place
-        };
-        self.link(place, tick);
+        self.place((time, number));
         if self.near.is_empty() {
             self.turn();
         }
@@ -82,7 +63,7 @@ impl Wheel {
 
     /// The earliest entry, the lower number first.
     #[inline]
-    pub fn next(&self) -> Option<(Time, u32)> {
+    pub fn next(&self) -> Option<Entry> {
         self.near.peek().map(|Reverse(entry)| *entry)
     }
 
@@ -94,14 +75,22 @@ impl Wheel {
         }
     }
 
-    /// Puts the entry at a place of `nodes` into the slot for its tick, which is later than the present
-    /// one. The level is that of the highest bits in which the two differ.
-    fn link(&mut self, place: u32, tick: u64) {
+    /// Puts an entry where it belongs. The level is that of the highest bits in which its tick and the present
+    /// one differ.
+    #[inline]
+    fn place(&mut self, entry: Entry) {
+        let tick = entry.0.as_nanos() >> TICK;
+        if tick <= self.tick {
+            return self.near.push(Reverse(entry));
+        }
         let level = ((tick ^ self.tick).ilog2() / BITS) as usize;
-        let slot = (tick >> (BITS * level as u32)) as usize % SLOTS;
-        self.nodes[place as usize].next = self.first[level][slot];
-        self.first[level][slot] = place;
-        self.occupied[level] |= 1 << slot;
+        let number = (tick >> (BITS * level as u32)) as usize % SLOTS;
+        let slot = &mut self.slots[level][number];
+        if slot.capacity() == 0 {
+            *slot = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(ROOM.0));
+        }
+        slot.push(entry);
+        self.occupied[level] |= 1 << number;
     }
 
     /// Goes on to the next tick with an entry. The slots of a level come before those of the level above,
@@ -109,22 +98,14 @@ impl Wheel {
     fn turn(&mut self) {
         while self.near.is_empty() {
             let Some(level) = self.occupied.iter().position(|slots| *slots != 0) else { return };
-            let slot = self.occupied[level].trailing_zeros();
-            self.occupied[level] &= !(1 << slot);
+            let number = self.occupied[level].trailing_zeros();
+            self.occupied[level] &= !(1 << number);
             let shift = BITS * level as u32;
-            self.tick = (self.tick >> shift >> BITS << BITS | u64::from(slot)) << shift;
-            let mut place = core::mem::replace(&mut self.first[level][slot as usize], END);
-            while place != END {
-                let Node { time, number, next } = self.nodes[place as usize];
-                let tick = time.as_nanos() >> TICK;
-                if tick > self.tick {
-                    self.link(place, tick);
-                } else {
-                    self.near.push(Reverse((time, number)));
-                    self.nodes[place as usize].next = self.free;
-                    self.free = place;
-                }
-                place = next;
+            self.tick = (self.tick >> shift >> BITS << BITS | u64::from(number)) << shift;
+            let mut entries = core::mem::take(&mut self.slots[level][number as usize]);
+            entries.drain(..).for_each(|entry| self.place(entry));
+            if entries.capacity() <= ROOM.1 {
+                self.spare.push(entries);
             }
         }
     }
@@ -132,9 +113,6 @@ impl Wheel {
     /// How many entries there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        let free = core::iter::successors(Some(self.free), |place| {
-            Some(self.nodes.get(*place as usize)?.next)
-        });
-        self.near.len() + self.nodes.len() - (free.count() - 1)
+        self.near.len() + self.slots.iter().flatten().map(Vec::len).sum::<usize>()
     }
 }
