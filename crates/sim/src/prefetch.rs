@@ -25,3 +25,19 @@ fn line(address: *const i8) {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn line(_: *const i8) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of any size and place are asked for, also of none, and do not change. Miri runs it.
+    #[test]
+    fn values_do_not_change() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        prefetch(&());
+        prefetch(&bytes);
+        bytes.iter().for_each(prefetch);
+        prefetch(&[7u8; 200]);
+        assert!(bytes.iter().copied().eq(0..=255));
+    }
+}
