@@ -429,6 +429,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     fn fire(&mut self, now: Time) {
         let timer = self.timers.pop(now);
         self.schedule.set(Event::Timers, self.timers.next());
+        self.look_ahead_of_timers();
         let Some(timer) = timer else {
             // Whether a timer that was moved has an event of its own depends on the others.
             self.outcome.events -= 1;

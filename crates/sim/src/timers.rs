@@ -68,6 +68,12 @@ impl Timers {
         self.wheel.next().map_or(Time::NEVER, |(time, _)| time)
     }
 
+    /// The timer of the next entry.
+    #[inline]
+    pub fn upcoming(&self) -> Option<u32> {
+        self.wheel.next().map(|(_, timer)| timer)
+    }
+
     /// The next timer that is due at `now` or before it, which is off from then on.
     pub fn pop(&mut self, now: Time) -> Option<u32> {
         let number = self.due(now)?;

@@ -1,7 +1,7 @@
 //! Memory for the events to come.
 //!
 //! With thousands of connections each event is of another one, whose state is not in the cache. The messages on a return line
-//! say whose turn comes next, so their senders are fetched while earlier events are processed.
+//! say whose turn comes next, and so does the wheel of timers: their senders are fetched while earlier events are processed.
 
 use super::Engine;
 
@@ -15,6 +15,18 @@ const FLIGHT: usize = 2;
 const MESSAGE: usize = 8;
 
 impl<O, P> Engine<O, P> {
+    /// Fetches memory for the timer that comes up next, and for the sender of its connection.
+    #[inline]
+    pub(super) fn look_ahead_of_timers(&self) {
+        if self.connections.places() <= FEW {
+            return;
+        }
+        if let Some(timer) = self.timers.upcoming() {
+            self.timers.prefetch(timer);
+            self.connections.prefetch(timer / 2);
+        }
+    }
+
     /// Fetches memory for the next messages of a group's return line.
     #[inline]
     pub(super) fn look_ahead(&self, group: usize) {
