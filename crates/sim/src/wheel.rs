@@ -20,9 +20,10 @@ const SLOTS: usize = 1 << BITS;
 /// All 49 bits of a tick's number.
 const LEVELS: usize = (u64::BITS - TICK).div_ceil(BITS) as usize;
 
-/// The room of a slot in entries: at first, and the most that is kept for the next slot. One with more entries
-/// allocates, seldom per entry.
-const ROOM: (usize, usize) = (32, 1024);
+/// Entries for which a slot has room at first.
+const ROOM: usize = 32;
+/// The most room that is kept for the next slot. A slot with more entries allocates, but few times for all of them.
+const KEPT: usize = 1024;
 
 /// When a number comes up.
 type Entry = (Time, u32);
@@ -87,7 +88,7 @@ impl Wheel {
         let number = (tick >> (BITS * level as u32)) as usize % SLOTS;
         let slot = &mut self.slots[level][number];
         if slot.capacity() == 0 {
-            *slot = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(ROOM.0));
+            *slot = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(ROOM));
         }
         slot.push(entry);
         self.occupied[level] |= 1 << number;
@@ -104,7 +105,7 @@ impl Wheel {
             self.tick = (self.tick >> shift >> BITS << BITS | u64::from(number)) << shift;
             let mut entries = core::mem::take(&mut self.slots[level][number as usize]);
             entries.drain(..).for_each(|entry| self.place(entry));
-            if entries.capacity() <= ROOM.1 {
+            if entries.capacity() <= KEPT {
                 self.spare.push(entries);
             }
         }

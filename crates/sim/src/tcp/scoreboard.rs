@@ -221,6 +221,7 @@ impl Scoreboard {
         run.unwrap_or_else(|| self.acknowledge_any(cumulative, sacks, at))
     }
 
+    /// The same, where the acknowledgement has ranges, or segments have flags, or their delivery is sampled.
     #[inline(never)]
     fn acknowledge_any(
         &mut self,
