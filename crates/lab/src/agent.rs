@@ -286,6 +286,8 @@ const TIMER: Token = Token(1);
 const LISTENER: Token = Token(2);
 /// The token of flow 0.
 const FLOWS: usize = 3;
+/// A connection can be read, or written to.
+const BOTH: Interest = Interest::READABLE.add(Interest::WRITABLE);
 
 impl Waiting {
     fn new(control: &Channel, clock: Clock, watched: bool) -> Result<Waiting, OsError> {
@@ -305,6 +307,19 @@ impl Waiting {
         self.poll
             .registry()
             .register(&mut SourceFd(&file.as_raw_fd()), token, interest)
+            .map_err(|error| OsError::machine("epoll", error))
+    }
+
+    /// Repeats the event of a file if the file is still ready. An event by itself follows a change only.
+    fn ask_again(
+        &self,
+        file: &impl AsRawFd,
+        token: Token,
+        interest: Interest,
+    ) -> Result<(), OsError> {
+        self.poll
+            .registry()
+            .reregister(&mut SourceFd(&file.as_raw_fd()), token, interest)
             .map_err(|error| OsError::machine("epoll", error))
     }
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 use l4s_model::FlowId;
 use l4s_os::{Clock, OsError};
 use l4s_units::{Duration as Span, Time};
-use mio::{Events, Interest, Token};
+use mio::{Events, Token};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use super::device::Path;
 use super::reader::Reader;
-use super::{CONTROL, FLOWS, Host, Reports, Waiting, request, socket, take_orders};
+use super::{BOTH, CONTROL, FLOWS, Host, Reports, Waiting, request, socket, take_orders};
 use crate::Report;
 use crate::address::of_flow;
 use crate::lateness::Stalls;
@@ -205,8 +205,7 @@ impl Client {
             while self.flows.last().is_some_and(|opening| opening.at <= clock.now()) {
                 let Some(Opening { flow, size, .. }) = self.flows.pop() else { break };
                 let socket = self.connect(flow, clock, &mut reports)?;
-                let both = Interest::READABLE | Interest::WRITABLE;
-                waiting.add(&socket, Token(FLOWS + flow.index()), both)?;
+                waiting.add(&socket, Token(FLOWS + flow.index()), BOTH)?;
                 let frame = self.frames.get(&flow).copied();
                 let reading = (watched && frame.is_none() && self.rcvbuf.is_none())
                     .then(|| Reading::new(clock.now()));

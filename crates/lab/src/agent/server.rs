@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, sockopt};
 
 use super::request::Request;
 use super::writer::Writer;
-use super::{CONTROL, FLOWS, Hooks, Host, LISTENER, Reports, Waiting, socket, take_orders};
+use super::{BOTH, CONTROL, FLOWS, Hooks, Host, LISTENER, Reports, Waiting, socket, take_orders};
 use crate::Report;
 use crate::address::flow_of;
 use crate::lateness::Stalls;
@@ -24,6 +24,9 @@ use crate::setup::SERVER_PORT;
 
 /// The data that is sent, repeatedly.
 static CONTENT: [u8; 256 << 10] = [0; 256 << 10];
+/// The most that a connection sends before the others have their turn, and orders and samples. A network that
+/// takes data as fast as it is sent would never let it end.
+const TURN: u64 = 1 << 20;
 
 /// A listening server.
 pub(super) struct Server {
@@ -54,6 +57,17 @@ struct Connection {
     finished: bool,
     /// The application behind it.
     writer: Option<Writer>,
+}
+
+/// How a connection's turn ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Turn {
+    /// It waits for its client or the network.
+    Waits,
+    /// It has sent [`TURN`] bytes, and could go on.
+    GoesOn,
+    /// Both sides have closed.
+    Closed,
 }
 
 impl Server {
@@ -124,10 +138,22 @@ impl Server {
                     Token(token) if token >= FLOWS => {
                         let flow = FlowId::new((token - FLOWS) as u32);
                         let Some(connection) = self.connections.get_mut(&flow) else { continue };
-                        if connection.advance()? {
-                            reports.push(connection.sample(clock, self.pacing, &self.prague)?);
-                            self.connections.remove(&flow);
-                        } else if let Some(due) = connection.begins(clock.now()) {
+                        match connection.advance()? {
+                            Turn::Closed => {
+                                reports.push(connection.sample(
+                                    clock,
+                                    self.pacing,
+                                    &self.prague,
+                                )?);
+                                self.connections.remove(&flow);
+                                continue;
+                            }
+                            Turn::GoesOn => {
+                                waiting.ask_again(&connection.socket, event.token(), BOTH)?;
+                            }
+                            Turn::Waits => {}
+                        }
+                        if let Some(due) = connection.begins(clock.now()) {
                             self.due.insert((due, flow));
                         }
                     }
@@ -205,8 +231,7 @@ impl Server {
                     .map_err(|error| OsError::machine("TCP_CORK", error))?,
                 Some(Hold::Nagle) | None => {}
             }
-            let both = Interest::READABLE | Interest::WRITABLE;
-            waiting.add(&socket, Token(FLOWS + flow.index()), both)?;
+            waiting.add(&socket, Token(FLOWS + flow.index()), BOTH)?;
             let request = Request::new();
             let connection = Connection { socket, flow, request, sent: 0, finished: false, writer };
             self.connections.insert(flow, connection);
@@ -246,17 +271,17 @@ impl Server {
 }
 
 impl Connection {
-    /// Does all that is possible without waiting; true when both sides have closed.
-    fn advance(&mut self) -> Result<bool, OsError> {
+    /// Reads and sends without waiting, in one turn.
+    fn advance(&mut self) -> Result<Turn, OsError> {
         if self.read()? {
-            return Ok(true);
+            return Ok(Turn::Closed);
         }
         if self.writer.is_some() {
             self.send_frames()?;
         } else if let Some(size) = self.request.size() {
-            self.write(size)?;
+            return self.write(size);
         }
-        Ok(false)
+        Ok(Turn::Waits)
     }
 
     /// Whether it is without end, or of an application.
@@ -316,14 +341,19 @@ impl Connection {
         }
     }
 
-    /// Sends as much of `size` as the socket takes, and says when that was all.
-    fn write(&mut self, size: Option<u64>) -> Result<(), OsError> {
+    /// Sends as much of `size` as the socket takes in a turn, and signals the end to the client.
+    fn write(&mut self, size: Option<u64>) -> Result<Turn, OsError> {
+        let end = self.sent + TURN;
         while !self.finished {
+            if self.sent >= end {
+                return Ok(Turn::GoesOn);
+            }
             let left = size.map_or(u64::MAX, |size| size - self.sent);
             if left == 0 {
                 self.finished = true;
-                return rustix::net::shutdown(&self.socket, Shutdown::Write)
-                    .map_err(|error| self.broken(error));
+                rustix::net::shutdown(&self.socket, Shutdown::Write)
+                    .map_err(|error| self.broken(error))?;
+                break;
             }
             let most = left.min(CONTENT.len() as u64);
             // The close follows the last bytes. A FIN goes with them where TCP may wait for
@@ -333,7 +363,7 @@ impl Connection {
                 break;
             }
         }
-        Ok(())
+        Ok(Turn::Waits)
     }
 
     /// Sends up to `most` bytes, which [`CONTENT`] has; false where the socket takes no more for
@@ -363,5 +393,40 @@ impl Connection {
 
     fn broken(&self, error: Errno) -> OsError {
         OsError::run(format_args!("flow {}", self.flow), error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+    use std::time::Instant;
+
+    /// However fast its client reads.
+    #[test]
+    fn a_connection_lets_others_have_their_turn() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let reader = thread::spawn(move || std::io::copy(&mut client, &mut std::io::sink()));
+        let socket = listener.accept().unwrap().0;
+        socket.set_nonblocking(true).unwrap();
+        let (flow, request) = (FlowId::new(0), Request::new());
+        let socket = socket.into();
+        let mut connection =
+            Connection { socket, flow, request, sent: 0, finished: false, writer: None };
+
+        let (began, mut turns) = (Instant::now(), 0);
+        while turns < 3 {
+            assert!(began.elapsed().as_secs() < 20, "{turns} turns");
+            let before = connection.sent;
+            let turn = connection.write(None).unwrap();
+            let sent = connection.sent - before;
+            assert!(sent < TURN + CONTENT.len() as u64, "{sent} B");
+            assert_eq!(turn == Turn::GoesOn, sent >= TURN, "{sent} B");
+            turns += u32::from(turn == Turn::GoesOn);
+        }
+        drop(connection);
+        assert!(reader.join().unwrap().unwrap() >= 3 * TURN);
     }
 }
