@@ -114,8 +114,32 @@ pub trait Redundancy<P> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Fifo<P> {
-    packets: VecDeque<Waiting<P>>,
+    packets: VecDeque<Entry<P>>,
     backlog: Backlog,
+}
+
+/// A packet, with its time of arrival and its flag in one word: each is copied in one piece, as it was written.
+#[derive(Clone, Debug)]
+struct Entry<P> {
+    packet: P,
+    stamp: u64,
+}
+
+impl<P> Entry<P> {
+    #[inline(always)]
+    fn new(packet: P, arrival: Time, flag: bool) -> Entry<P> {
+        Entry { packet, stamp: arrival.as_nanos() << 1 | u64::from(flag) }
+    }
+
+    #[inline(always)]
+    fn arrival(&self) -> Time {
+        Time::from_nanos(self.stamp >> 1)
+    }
+
+    #[inline(always)]
+    fn flag(&self) -> bool {
+        self.stamp & 1 == 1
+    }
 }
 
 impl<P: Packet> Fifo<P> {
@@ -130,7 +154,7 @@ impl<P: Packet> Fifo<P> {
         self.backlog.packets += 1;
         self.backlog.bytes += packet.size();
         self.backlog.memory += packet.memory();
-        self.packets.push_back(Waiting { packet, arrival, flag });
+        self.packets.push_back(Entry::new(packet, arrival, flag));
     }
 
     /// Removes the packet at the head.
@@ -138,7 +162,8 @@ impl<P: Packet> Fifo<P> {
     pub fn pop(&mut self) -> Option<Waiting<P>> {
         let head = self.packets.pop_front()?;
         self.removed(&head.packet);
-        Some(head)
+        let (arrival, flag) = (head.arrival(), head.flag());
+        Some(Waiting { packet: head.packet, arrival, flag })
     }
 
     /// Removes the packet that `redundancy` finds before the one at the tail.
@@ -146,10 +171,10 @@ impl<P: Packet> Fifo<P> {
         if self.packets.len() < 2 {
             return None;
         }
-        let Waiting { packet: newest, arrival, .. } = self.packets.back()?;
+        let last = self.packets.back()?;
         let older = self.packets.iter().take(self.packets.len() - 1).map(|waiting| &waiting.packet);
-        let place = redundancy.find(newest, *arrival, older)?;
-        let Waiting { packet, .. } = self.packets.remove(place)?;
+        let place = redundancy.find(&last.packet, last.arrival(), older)?;
+        let Entry { packet, .. } = self.packets.remove(place)?;
         self.removed(&packet);
         Some(packet)
     }
@@ -170,8 +195,9 @@ impl<P: Packet> Fifo<P> {
 
     /// The packet at the head.
     #[inline]
-    pub fn head(&self) -> Option<&Waiting<P>> {
-        self.packets.front()
+    pub fn head(&self) -> Option<Waiting<&P>> {
+        let entry = self.packets.front()?;
+        Some(Waiting { packet: &entry.packet, arrival: entry.arrival(), flag: entry.flag() })
     }
 
     /// How long the head has waited; zero for an empty queue.
