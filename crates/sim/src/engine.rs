@@ -350,19 +350,28 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
 
     // --- The end of the way back -------------------------------------------------------------
 
-    /// The head of a return line arrives at its server.
+    /// The head of a return line arrives at its server, which reads it where it is.
     #[inline]
     fn receive(&mut self, group: usize, now: Time) {
-        let line = &mut self.lines[group];
-        let Some(returned) = line.pop() else { return };
-        self.schedule.set(Event::Line(group), line.next());
         self.look_ahead(group);
-        let Return { flow, slot, message, .. } = &returned;
-        let (flow, slot) = (*flow, *slot);
-        let Some(Flow { owner, server, .. }) = self.connections.of(slot, flow) else { return };
-        self.observer.answered(&Answer { returned: &returned, group: owner.group, server }, now);
-        self.serve(slot, now, |server, out| server.on_message(message, now, out));
-        if message.is_request() {
+        let Some(returned) = self.lines[group].head() else { return };
+        let Return { flow, slot, message, .. } = returned;
+        let (slot, is_request) = (*slot, message.is_request());
+        let open = self.connections.of(slot, *flow);
+        let is_open = open.is_some();
+        if let Some(Flow { owner, server, .. }) = open {
+            self.observer.answered(&Answer { returned, group: owner.group, server }, now);
+            let (packets, observer) = (&mut self.outbox, &mut self.observer);
+            server.on_message(message, now, &mut Outbox { packets, observer, owner: *owner, now });
+        }
+        let line = &mut self.lines[group];
+        line.advance();
+        self.schedule.set(Event::Line(group), line.next());
+        if !is_open {
+            return;
+        }
+        self.acted(slot, now);
+        if is_request {
             let Some(writer) = self.writers.at(slot) else { return };
             let frames = &mut self.writers.get(writer).frames;
             if frames.begin(now) && frames.next() <= now {
@@ -371,13 +380,19 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
         }
     }
 
-    /// Lets a server act, and sends its packets.
+    /// Lets a server act.
     #[inline]
     fn serve(&mut self, slot: u32, now: Time, act: impl FnOnce(&mut Server, &mut Outbox<'_, O>)) {
         let Some(flow) = self.connections.at(slot) else { return };
         let (packets, observer) = (&mut self.outbox, &mut self.observer);
-        let mut out = Outbox { packets, observer, owner: flow.owner, now };
-        act(&mut flow.server, &mut out);
+        act(&mut flow.server, &mut Outbox { packets, observer, owner: flow.owner, now });
+        self.acted(slot, now);
+    }
+
+    /// A server acted: its packets leave.
+    #[inline]
+    fn acted(&mut self, slot: u32, now: Time) {
+        let Some(flow) = self.connections.at(slot) else { return };
         let (deadline, is_over) = flow.server.status();
         self.set_timer(2 * slot, deadline);
         // Most acknowledgements let nothing leave: segments go in bursts.

@@ -129,12 +129,17 @@ impl Line {
         self.waiting.insert(at, message);
     }
 
-    /// The next message arrives.
+    /// The message that arrives next.
     #[inline]
-    pub fn pop(&mut self) -> Option<Return> {
-        let message = self.waiting.pop_front();
+    pub fn head(&self) -> Option<&Return> {
+        self.waiting.front()
+    }
+
+    /// The head has arrived.
+    #[inline]
+    pub fn advance(&mut self) {
+        self.waiting.pop_front();
         self.first = self.waiting.front().map_or(Time::NEVER, |next| next.arrives);
-        message
     }
 }
 
@@ -152,7 +157,12 @@ mod tests {
     }
 
     fn arrivals(line: &mut Line) -> Vec<(u32, Time)> {
-        std::iter::from_fn(|| line.pop()).map(|r| (r.flow.get(), r.arrives)).collect()
+        let mut arrived = Vec::new();
+        while let Some(head) = line.head() {
+            arrived.push((head.flow.get(), head.arrives));
+            line.advance();
+        }
+        arrived
     }
 
     #[test]
