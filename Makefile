@@ -106,7 +106,7 @@ deny: setup ## known vulnerabilities, licences and sources of dependencies (inst
 miri: setup ## unit tests of the pure crates, and unsafe code of sim, under Miri (installs a nightly Rust)
 	@rustup toolchain install $(NIGHTLY) --profile minimal --component miri --component rust-src
 	@MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=2 $(CARGO) +$(NIGHTLY) miri test --locked --lib $(PURE:%=-p l4s-%)
-	@MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +$(NIGHTLY) miri test --locked --lib -p l4s-sim prefetch
+	@MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +$(NIGHTLY) miri test --locked --lib -p l4s-sim -- prefetch:: half::
 
 # A failed test is the business of `make test`: the report is made all the same.
 coverage: setup ## the lines that the tests reach, in target/coverage (installs cargo-llvm-cov; an hour and more)

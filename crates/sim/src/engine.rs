@@ -315,8 +315,8 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
 
     #[inline]
     fn deliver(&mut self, packet: &Packet, now: Time) {
-        let Some(flow) = self.connections.of(packet.slot, packet.flow) else { return };
-        let group = packet.group.index();
+        let Some(flow) = self.connections.of(packet.slot(), packet.flow()) else { return };
+        let group = packet.group().index();
         let line = &mut self.lines[group];
         let next = line.next();
         let (ack_loss, answers) = (&mut self.ack_loss, &mut self.answers);
@@ -326,7 +326,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
                 return;
             }
             if is_straight {
-                return line.send(packet.flow, packet.slot, message, now);
+                return line.send(packet.flow(), packet.slot(), message, now);
             }
             answers.push_back((packet.owner(), message));
         });
@@ -334,14 +334,14 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             self.schedule.set(Event::Line(group), line.next());
         }
         if arrival.read > 0 {
-            self.observer.delivered(packet.flow, packet.group, arrival.read, now);
+            self.observer.delivered(packet.flow(), packet.group(), arrival.read, now);
         }
         if arrival.closes {
-            self.observer.closed(packet.flow, now);
+            self.observer.closed(packet.flow(), now);
         }
-        self.set_timer(2 * packet.slot + 1, arrival.deadline);
-        if let Some(writer) = self.writers.at(packet.slot) {
-            self.count_frames(writer, packet.slot, now);
+        self.set_timer(2 * packet.slot() + 1, arrival.deadline);
+        if let Some(writer) = self.writers.at(packet.slot()) {
+            self.count_frames(writer, packet.slot(), now);
         }
         if !is_straight {
             self.send_answers(now);
@@ -705,9 +705,9 @@ struct Outbox<'a, O> {
 }
 
 impl<O: Observer<Packet>> Output for Outbox<'_, O> {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, segment: Segment, retransmission: bool) {
-        self.packets.push(Packet::segment(self.owner, &segment));
+        self.packets.push(Packet::segment(self.owner, segment));
         if retransmission {
             self.observer.retransmitted(self.owner.flow, self.now);
         }

@@ -45,14 +45,14 @@ impl<O: Observer<Packet>, P: Traveller + Copy> Wayside<P> for ForwardOfPath<'_, 
 impl Traveller for Wayfarer {
     fn source(&self) -> SourceId {
         match self {
-            Wayfarer::Data(packet) => packet.group,
+            Wayfarer::Data(packet) => packet.group(),
             Wayfarer::Answer(letter) => letter.owner.group,
         }
     }
 
     fn ecn(&self) -> Ecn {
         match self {
-            Wayfarer::Data(packet) => packet.ecn,
+            Wayfarer::Data(packet) => packet.ecn(),
             Wayfarer::Answer(letter) => letter.ecn,
         }
     }
@@ -66,7 +66,7 @@ impl Traveller for Wayfarer {
 
     fn corrupt(&mut self, _: u32) {
         match self {
-            Wayfarer::Data(packet) => packet.corrupt = true,
+            Wayfarer::Data(packet) => packet.corrupt(),
             Wayfarer::Answer(letter) => letter.corrupt = true,
         }
     }

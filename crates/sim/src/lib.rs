@@ -17,6 +17,7 @@ mod connections;
 pub mod cost;
 mod endpoint;
 mod engine;
+mod half;
 mod imperfect;
 mod kind;
 mod line;

@@ -1,9 +1,12 @@
 //! Packets that cross the bottleneck, and packets that come back.
 
+use core::fmt;
+
 use l4s_model::{FlowId, SourceId};
 use l4s_observe::{Contents, EcnFlags, Header, Tcp, Traced};
 use l4s_units::{Bytes, Duration, ETHERNET, Ecn, Time};
 
+use crate::half::Half;
 use crate::quic;
 use crate::tcp::INITIAL_BYTES;
 
@@ -40,6 +43,8 @@ pub(crate) struct Owner {
 
 /// A packet on its way to a client, in 32 bytes.
 ///
+/// It is copied from queue to queue, so it is written in two halves, as it is copied.
+///
 /// ```
 /// use l4s_aqm::{Packet as _, Queue};
 /// use l4s_model::{Group, Link, Scenario};
@@ -70,24 +75,52 @@ pub(crate) struct Owner {
 ///     [Ecn::Ect0, Ecn::Ect1, Ecn::Ce].map(|ecn| codepoints.0[usize::from(ecn.bits())]);
 /// assert!(ect1 > ce && ce > 0 && ect0 == 0);
 /// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Packet(Half, Half);
+
+/// The contents of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Packet {
+struct Fields {
     /// TCP: the number of its first byte in the stream, from 0; of a SYN-ACK, the maximum segment size
     /// that it announces. UDP: the number of the datagram.
-    pub(crate) seq: u64,
-    pub(crate) flow: FlowId,
+    seq: u64,
+    flow: FlowId,
     /// Where its connection is kept.
-    pub(crate) slot: u32,
-    pub(crate) group: SourceId,
-    pub(crate) ip_length: u16,
-    pub(crate) ecn: Ecn,
+    slot: u32,
+    group: SourceId,
+    ip_length: u16,
+    ecn: Ecn,
     flags: u8,
     /// Of a SYN-ACK its ECN flags, and of a packet of QUIC [`Packet::QUIC`] and [`Packet::IMMEDIATE_ACK`].
     transport: u8,
     /// A bit of it is inverted: its receiver drops it.
-    pub(crate) corrupt: bool,
+    corrupt: bool,
     /// TCP: its time stamps. QUIC: its packet number.
-    pub(crate) stamps: Stamps,
+    stamps: Stamps,
+}
+
+impl Fields {
+    #[inline(always)]
+    fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Fields {
+        let Owner { flow, slot, group } = owner;
+        let stamps = Stamps::default();
+        let (transport, corrupt) = (0, false);
+        Fields { seq, flow, slot, group, ip_length, ecn, flags, transport, corrupt, stamps }
+    }
+
+    /// The length is at the beginning of a word: disciplines read it first, and compilers then copy the rest of the packet
+    /// by itself, in pieces that end there.
+    #[inline(always)]
+    fn pack(self) -> Packet {
+        let last = u64::from(self.ip_length)
+            | u64::from(self.group.get()) << 16
+            | u64::from(self.ecn.bits()) << 32
+            | u64::from(self.flags) << 40
+            | u64::from(self.transport) << 48
+            | u64::from(self.corrupt) << 56;
+        let place = u64::from(self.flow.get()) | u64::from(self.slot) << 32;
+        Packet(Half::new(self.seq, place), Half::new(self.stamps.number(), last))
+    }
 }
 
 impl Packet {
@@ -105,33 +138,96 @@ impl Packet {
     const QUIC: u8 = 1 << 7;
     const IMMEDIATE_ACK: u8 = 1 << 6;
 
-    #[inline]
-    fn new(owner: Owner, seq: u64, ip_length: u16, ecn: Ecn, flags: u8) -> Packet {
-        let Owner { flow, slot, group } = owner;
-        let stamps = Stamps::default();
-        let (transport, corrupt) = (0, false);
-        Packet { seq, flow, slot, group, ip_length, ecn, flags, transport, corrupt, stamps }
+    #[inline(always)]
+    fn fields(&self) -> Fields {
+        let (place, last) = (self.0.high(), self.1.high());
+        Fields {
+            seq: self.0.low(),
+            flow: FlowId::new(place as u32),
+            slot: (place >> 32) as u32,
+            group: SourceId::new((last >> 16) as u16),
+            ip_length: last as u16,
+            ecn: Ecn::from_bits((last >> 32) as u8),
+            flags: (last >> 40) as u8,
+            transport: (last >> 48) as u8,
+            corrupt: last >> 56 != 0,
+            stamps: Stamps::of_number(self.1.low()),
+        }
+    }
+
+    /// The number of its first byte, or of a datagram.
+    #[inline(always)]
+    pub(crate) fn seq(&self) -> u64 {
+        self.fields().seq
+    }
+
+    #[inline(always)]
+    pub(crate) fn flow(&self) -> FlowId {
+        self.fields().flow
+    }
+
+    /// Where its connection is kept.
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> u32 {
+        self.fields().slot
+    }
+
+    #[inline(always)]
+    pub(crate) fn group(&self) -> SourceId {
+        self.fields().group
+    }
+
+    #[inline(always)]
+    pub(crate) fn ecn(&self) -> Ecn {
+        self.fields().ecn
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_corrupt(&self) -> bool {
+        self.fields().corrupt
+    }
+
+    /// TCP: its time stamps.
+    #[inline(always)]
+    pub(crate) fn stamps(&self) -> Stamps {
+        self.fields().stamps
+    }
+
+    #[inline(always)]
+    fn flags(&self) -> u8 {
+        self.fields().flags
+    }
+
+    #[inline(always)]
+    fn transport(&self) -> u8 {
+        self.fields().transport
+    }
+
+    /// Changes fields of the second half.
+    #[inline(always)]
+    fn change(&mut self, change: impl FnOnce(&mut Fields)) {
+        let mut fields = self.fields();
+        change(&mut fields);
+        self.1 = fields.pack().1;
     }
 
     /// The SYN-ACK of a server.
     pub(crate) fn syn_ack(owner: Owner, syn_ack: SynAck) -> Packet {
         let SynAck { ecn, flags, accecn, mss, stamps } = syn_ack;
         let ip_length = SYN_IP as u16 + accecn.option_length();
-        let packet = Packet::new(owner, mss.into(), ip_length, ecn, Packet::SYN | accecn.0);
-        Packet { transport: flags.ace(), stamps, ..packet }
+        let fields = Fields::new(owner, mss.into(), ip_length, ecn, Packet::SYN | accecn.0);
+        Fields { transport: flags.ace(), stamps, ..fields }.pack()
     }
 
     /// A TCP segment with `payload` bytes.
-    #[inline]
-    pub(crate) fn segment(owner: Owner, segment: &Segment) -> Packet {
+    #[inline(always)]
+    pub(crate) fn segment(owner: Owner, segment: Segment) -> Packet {
+        let Segment { seq, payload, ecn, cwr, accecn, push, fin, stamps } = segment;
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-        let flags = flag(segment.fin, Packet::FIN)
-            | flag(segment.cwr, Packet::CWR)
-            | flag(segment.push, Packet::PSH)
-            | segment.accecn.0;
-        let ip_length = segment.payload + HEADER as u16 + segment.accecn.option_length();
-        let packet = Packet::new(owner, segment.seq, ip_length, segment.ecn, flags);
-        Packet { stamps: segment.stamps, ..packet }
+        let flags =
+            flag(fin, Packet::FIN) | flag(cwr, Packet::CWR) | flag(push, Packet::PSH) | accecn.0;
+        let ip_length = payload + HEADER as u16 + accecn.option_length();
+        Fields { stamps, ..Fields::new(owner, seq, ip_length, ecn, flags) }.pack()
     }
 
     /// A packet of QUIC from a server.
@@ -144,8 +240,8 @@ impl Packet {
             (false, true) => (Packet::FIN, payload + HEADER as u16),
             (false, false) => (0, payload + HEADER as u16),
         };
-        let packet = Packet::new(owner, from, ip_length, ecn, flags);
-        Packet { transport, stamps: Stamps::of_number(number), ..packet }
+        let fields = Fields::new(owner, from, ip_length, ecn, flags);
+        Fields { transport, stamps: Stamps::of_number(number), ..fields }.pack()
     }
 
     /// A UDP datagram.
@@ -158,95 +254,115 @@ impl Packet {
     ) -> Packet {
         let born_ce = if ecn.is_ce() { Packet::ARRIVED_CE } else { 0 };
         let owner = Owner { flow, slot: 0, group };
-        Packet::new(owner, number, ip_length, ecn, Packet::UDP | born_ce)
+        Fields::new(owner, number, ip_length, ecn, Packet::UDP | born_ce).pack()
     }
 
     /// A client's message that waits in a queue. `number` is where it is kept.
     pub(crate) fn message(owner: Owner, number: u32, ip_length: u16, ecn: Ecn) -> Packet {
-        Packet::new(owner, number.into(), ip_length, ecn, Packet::MESSAGE)
+        Fields::new(owner, number.into(), ip_length, ecn, Packet::MESSAGE).pack()
     }
 
     /// Where its message is kept, if it is a client's.
+    #[inline]
     pub(crate) fn kept_at(&self) -> Option<u32> {
-        (self.flags & Packet::MESSAGE == Packet::MESSAGE).then_some(self.seq as u32)
+        (self.flags() & Packet::MESSAGE == Packet::MESSAGE).then_some(self.seq() as u32)
     }
 
     /// Whose it is.
+    #[inline]
     pub(crate) fn owner(&self) -> Owner {
-        Owner { flow: self.flow, slot: self.slot, group: self.group }
+        Owner { flow: self.flow(), slot: self.slot(), group: self.group() }
     }
 
     /// It comes to a queue.
     #[inline]
     pub(crate) fn arrive(&mut self) {
-        if self.ecn.is_ce() {
-            self.flags |= Packet::ARRIVED_CE;
+        if self.ecn().is_ce() {
+            self.change(|fields| fields.flags |= Packet::ARRIVED_CE);
         }
+    }
+
+    /// A bit of it is inverted.
+    pub(crate) fn corrupt(&mut self) {
+        self.change(|fields| fields.corrupt = true);
     }
 
     /// A middlebox changed its codepoint: a mark of an earlier queue is gone with it.
     pub(crate) fn become_ecn(&mut self, ecn: Ecn) {
-        self.ecn = ecn;
-        if !ecn.is_ce() {
-            self.flags &= !Packet::ARRIVED_CE;
-        }
+        self.change(|fields| {
+            fields.ecn = ecn;
+            if !ecn.is_ce() {
+                fields.flags &= !Packet::ARRIVED_CE;
+            }
+        });
     }
 
     /// Removes the AccECN option; returns whether there was one.
     pub(crate) fn strip_option(&mut self) -> bool {
         let length = if self.is_udp() { 0 } else { self.accecn().option_length() };
-        self.ip_length -= length;
-        self.flags &= !AccEcn::OPTIONS;
+        self.change(|fields| {
+            fields.ip_length -= length;
+            fields.flags &= !AccEcn::OPTIONS;
+        });
         length > 0
     }
 
+    #[inline]
     pub(crate) fn is_syn(&self) -> bool {
-        self.flags & Packet::KIND == Packet::SYN
+        self.flags() & Packet::KIND == Packet::SYN
     }
 
+    #[inline]
     pub(crate) fn is_udp(&self) -> bool {
-        self.flags & Packet::MESSAGE == Packet::UDP
+        self.flags() & Packet::MESSAGE == Packet::UDP
     }
 
     /// QUIC: whether it has an IMMEDIATE_ACK frame.
+    #[inline]
     pub(crate) fn immediate_ack(&self) -> bool {
-        self.transport & Packet::IMMEDIATE_ACK != 0
+        self.transport() & Packet::IMMEDIATE_ACK != 0
     }
 
     /// QUIC: its packet number.
+    #[inline]
     pub(crate) fn number(&self) -> u64 {
-        self.stamps.number()
+        self.stamps().number()
     }
 
+    #[inline]
     pub(crate) fn cwr(&self) -> bool {
-        self.flags & Packet::CWR != 0
+        self.flags() & Packet::CWR != 0
     }
 
     /// TCP: bytes of payload.
+    #[inline]
     pub(crate) fn payload(&self) -> u16 {
-        self.ip_length - HEADER as u16 - self.accecn().option_length()
+        self.fields().ip_length - HEADER as u16 - self.accecn().option_length()
     }
 
     /// TCP: its report of marks to the client.
+    #[inline]
     pub(crate) fn accecn(&self) -> AccEcn {
-        AccEcn(self.flags & AccEcn::MASK)
+        AccEcn(self.flags() & AccEcn::MASK)
     }
 
+    #[inline]
     pub(crate) fn fin(&self) -> bool {
-        self.flags & Packet::KIND == Packet::FIN
+        self.flags() & Packet::KIND == Packet::FIN
     }
 
     /// Its ECN flags for the client.
     pub(crate) fn ecn_flags(&self) -> EcnFlags {
-        match self.flags {
-            _ if self.is_syn() => EcnFlags::of_ace(self.transport),
+        match self.flags() {
+            _ if self.is_syn() => EcnFlags::of_ace(self.transport()),
             _ if self.accecn() != AccEcn::NONE => EcnFlags::of_ace(ACE),
             _ => EcnFlags { cwr: self.cwr(), ..EcnFlags::default() },
         }
     }
 
+    #[inline]
     pub(crate) fn push(&self) -> bool {
-        self.flags & Packet::PSH != 0
+        self.flags() & Packet::PSH != 0
     }
 }
 
@@ -401,25 +517,31 @@ impl Segment {
     }
 }
 
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fields().fmt(f)
+    }
+}
+
 impl l4s_aqm::Packet for Packet {
     #[inline]
     fn size(&self) -> Bytes {
-        Bytes::new(u64::from(self.ip_length)) + ETHERNET
+        Bytes::new(u64::from(self.fields().ip_length)) + ETHERNET
     }
 
     #[inline]
     fn ecn(&self) -> Ecn {
-        self.ecn
+        self.ecn()
     }
 
     #[inline]
     fn set_ce(&mut self) {
-        self.ecn = Ecn::Ce;
+        self.change(|fields| fields.ecn = Ecn::Ce);
     }
 
     #[inline]
     fn flow_hash(&self) -> u32 {
-        l4s_bottleneck::flow_hash(self.flow)
+        l4s_bottleneck::flow_hash(self.flow())
     }
 
     #[inline]
@@ -431,28 +553,28 @@ impl l4s_aqm::Packet for Packet {
 impl Traced for Packet {
     #[inline]
     fn flow(&self) -> FlowId {
-        self.flow
+        self.flow()
     }
 
     #[inline]
     fn group(&self) -> SourceId {
-        self.group
+        self.group()
     }
 
     #[inline]
     fn ip_length(&self) -> Bytes {
-        Bytes::new(self.ip_length.into())
+        Bytes::new(self.fields().ip_length.into())
     }
 
     #[inline]
     fn arrived_ce(&self) -> bool {
-        self.flags & Packet::ARRIVED_CE != 0
+        self.flags() & Packet::ARRIVED_CE != 0
     }
 
     fn contents(&self) -> Contents<'_> {
         match self.kept_at() {
             Some(_) => Contents::Later,
-            None => Contents::Headers(self.ecn, self.header()),
+            None => Contents::Headers(self.ecn(), self.header()),
         }
     }
 }
@@ -460,19 +582,19 @@ impl Traced for Packet {
 impl Packet {
     /// Its transport header.
     fn header(&self) -> Header {
-        let length = u64::from(self.ip_length);
+        let length = u64::from(self.fields().ip_length);
         if self.is_udp() {
             let payload = length.saturating_sub(UDP_HEADER) as u32;
-            return Header::Udp { payload, number: self.seq };
+            return Header::Udp { payload, number: self.seq() };
         }
-        if self.transport == Packet::QUIC {
+        if self.transport() == Packet::QUIC {
             let payload = length.saturating_sub(UDP_HEADER) as u32;
             return Header::Udp { payload, number: self.number() };
         }
         let syn = self.is_syn();
         Header::Tcp(Tcp {
             // The SYN takes number 0.
-            seq: if syn { 0 } else { 1 + self.seq },
+            seq: if syn { 0 } else { 1 + self.seq() },
             // So does the client's; its request follows.
             ack: Some(if syn { 1 } else { 1 + REQUEST }),
             payload: if syn { 0 } else { self.payload().into() },
@@ -481,8 +603,8 @@ impl Packet {
             push: self.push(),
             flags: self.ecn_flags(),
             window: SERVER_WINDOW,
-            stamps: Some(self.stamps.words()),
-            mss: syn.then_some(self.seq as u16),
+            stamps: Some(self.stamps().words()),
+            mss: syn.then_some(self.seq() as u16),
             accecn: self.accecn().counters().map(ByteCounters::in_order),
             ..Tcp::default()
         })
@@ -688,10 +810,29 @@ pub struct Duplicate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_packet_takes_half_a_cache_line() {
         assert_eq!(size_of::<Packet>(), 32);
+    }
+
+    proptest! {
+        #[test]
+        fn fields_come_back_and_change_alone(
+            (seq, flow, slot, stamps) in any::<(u64, u32, u32, u64)>(),
+            (group, ip_length, flags, transport) in any::<(u16, u16, u8, u8)>(),
+            (ecn, corrupt) in (0u8..4, any::<bool>()),
+        ) {
+            let (flow, group) = (FlowId::new(flow), SourceId::new(group));
+            let (ecn, stamps) = (Ecn::from_bits(ecn), Stamps::of_number(stamps));
+            let fields = Fields { seq, flow, slot, group, ip_length, ecn, flags, transport, corrupt, stamps };
+            let mut packet = fields.pack();
+            prop_assert_eq!(packet.fields(), fields);
+            l4s_aqm::Packet::set_ce(&mut packet);
+            packet.corrupt();
+            prop_assert_eq!(packet.fields(), Fields { ecn: Ecn::Ce, corrupt: true, ..fields });
+        }
     }
 
     #[test]

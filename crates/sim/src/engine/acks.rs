@@ -10,7 +10,7 @@ use crate::packet::{Message, Packet};
 impl<O> Acknowledgements<Packet> for ForwardOfHop<'_, O> {
     #[inline]
     fn are_of_one_flow(&self, one: &Packet, other: &Packet) -> bool {
-        one.flow == other.flow && one.kept_at().is_some() == other.kept_at().is_some()
+        one.flow() == other.flow() && one.kept_at().is_some() == other.kept_at().is_some()
     }
 
     fn acknowledgement(&self, packet: &Packet) -> Option<Ack> {

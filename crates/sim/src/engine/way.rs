@@ -16,7 +16,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     /// A packet that is so far along its path comes to the next queue there, or to the end of the queues.
     pub(super) fn pass_on(&mut self, mut packet: Packet, along: usize, now: Time) {
         packet.arrive();
-        match self.hops.next(along, packet.flow, packet.group) {
+        match self.hops.next(along, packet.flow(), packet.group()) {
             Next::Bottleneck => self.enqueue(packet, now),
             Next::End => self.end(packet, now),
             Next::Link(number) => {
@@ -32,12 +32,12 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     /// A packet has every queue behind it. A mark on a client's message has no effect: acknowledgements are
     /// not feedback on acknowledgements.
     fn end(&mut self, packet: Packet, now: Time) {
-        let direction = self.hops.direction(packet.group);
+        let direction = self.hops.direction(packet.group());
         let (way, packet) = match packet.kept_at() {
             None => (direction, Wayfarer::Data(packet)),
             Some(place) => {
                 let (owner, message) = (packet.owner(), self.mail.take(place));
-                let Packet { ecn, corrupt, .. } = packet;
+                let (ecn, corrupt) = (packet.ecn(), packet.is_corrupt());
                 let letter = Letter { owner, message, ecn, corrupt };
                 (direction.reverse(), Wayfarer::Answer(letter))
             }
@@ -87,7 +87,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
 
     /// A packet leaves its server, on a way with more than the bottleneck.
     pub(super) fn set_out(&mut self, packet: Packet, now: Time) {
-        let way = self.hops.direction(packet.group);
+        let way = self.hops.direction(packet.group());
         self.leave(Where::first(way), Wayfarer::Data(packet), now);
     }
 
@@ -121,14 +121,16 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     /// A packet has the imperfect stretches before every queue behind it.
     fn come_to_queues(&mut self, packet: Wayfarer, now: Time) {
         match packet {
-            Wayfarer::Data(packet) => self.pass_on(packet, self.hops.start(packet.group), now),
+            Wayfarer::Data(packet) => self.pass_on(packet, self.hops.start(packet.group()), now),
             Wayfarer::Answer(letter) => match self.hops.start_back(letter.owner.group) {
                 None => self.hand_over(packet, now),
                 Some(start) => {
                     let Letter { owner, message, ecn, corrupt } = letter;
                     let length = message.ip_length();
                     let mut packet = Packet::message(owner, self.mail.put(message), length, ecn);
-                    packet.corrupt = corrupt;
+                    if corrupt {
+                        packet.corrupt();
+                    }
                     self.pass_on(packet, start, now);
                 }
             },
@@ -138,7 +140,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     /// A packet is at its host, which drops it if its checksum is wrong, or at the line to that.
     fn hand_over(&mut self, packet: Wayfarer, now: Time) {
         match packet {
-            Wayfarer::Data(packet) if !packet.is_udp() && !packet.corrupt => {
+            Wayfarer::Data(packet) if !packet.is_udp() && !packet.is_corrupt() => {
                 self.deliver(&packet, now);
             }
             Wayfarer::Answer(Letter { owner, message, corrupt: false, .. }) => {

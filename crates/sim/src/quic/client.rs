@@ -118,23 +118,23 @@ impl Client {
             return send(Message::Request { answers: number });
         }
         if packet.fin() {
-            self.size = packet.seq + u64::from(packet.payload());
+            self.size = packet.seq() + u64::from(packet.payload());
         }
         let end = self.received.end();
         if !self.received.add(number) {
             return;
         }
         if let Some(counts) = &mut self.counts {
-            counts.add(packet.ecn);
+            counts.add(packet.ecn());
         }
         if number >= end {
             self.largest_at = now;
         }
-        self.take(packet.seq, packet.seq + u64::from(packet.payload()), now);
+        self.take(packet.seq(), packet.seq() + u64::from(packet.payload()), now);
         self.pending += 1;
         // RFC 9000 §13.2.1: signs of loss, reordering and congestion are not delayed. Where an acknowledgement is for
         // more packets, a mark behind another one is (draft-ietf-quic-ack-frequency section 6.3).
-        let is_marked = packet.ecn == Ecn::Ce;
+        let is_marked = packet.ecn() == Ecn::Ce;
         let was_marked = std::mem::replace(&mut self.was_marked, is_marked);
         let congestion = is_marked && (self.ack_eliciting_threshold <= 1 || !was_marked);
         let at_once =

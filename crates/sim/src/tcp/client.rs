@@ -130,19 +130,19 @@ impl Client {
             self.state = State::Open;
             // Of a SYN that was sent more than once the time stamp says which one was answered.
             let sent = due.saturating_sub(SYN_TIMEOUT);
-            let rtt = if attempts == 1 { now.since(sent) } else { syn_ack.stamps.echo.age(now) };
+            let rtt = if attempts == 1 { now.since(sent) } else { syn_ack.stamps().echo.age(now) };
             let feedback = match (mode, self.offer.feedback) {
                 (Mode::NotEcn, _) => Feedback::None,
                 (Mode::Classic, Feedback::Accurate { .. }) => Feedback::Classic,
                 (_, offered) => offered,
             };
-            self.receiver.connected(feedback, syn_ack.ecn, rtt);
+            self.receiver.connected(feedback, syn_ack.ecn(), rtt);
         }
         let (counted, option) = self.receiver.accurate();
         let reflects = counted && mode == Mode::Accurate;
         let ace = EcnFlags::of_ace(self.receiver.ace());
-        let flags = if reflects { reflect(syn_ack.ecn) } else { ace };
-        let stamps = Stamps { sent: Stamp::at(now), echo: syn_ack.stamps.sent };
+        let flags = if reflects { reflect(syn_ack.ecn()) } else { ace };
+        let stamps = Stamps { sent: Stamp::at(now), echo: syn_ack.stamps().sent };
         Message::Request(Request { flags, option, stamps })
     }
 
@@ -153,16 +153,16 @@ impl Client {
             return send(self.answer(packet, now));
         }
         if packet.fin() {
-            self.size = packet.seq + u64::from(packet.payload());
+            self.size = packet.seq() + u64::from(packet.payload());
         }
         let arrived = Arrived {
-            seq: packet.seq,
-            ecn: packet.ecn,
+            seq: packet.seq(),
+            ecn: packet.ecn(),
             payload: packet.payload(),
             options: packet.accecn().option_length(),
             cwr: packet.cwr(),
             push: packet.push(),
-            stamps: packet.stamps,
+            stamps: packet.stamps(),
         };
         self.receiver.on_segment(arrived, now, |ack: Ack| {
             send(Message::Ack(ack));

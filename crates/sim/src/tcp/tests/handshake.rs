@@ -3,6 +3,7 @@
 
 use l4s_aqm::Packet as _;
 use l4s_model::{FlowId, SourceId};
+use l4s_observe::Traced;
 
 use super::*;
 use crate::packet::{AccEcn, ByteCounters, Message, Owner, Packet};
@@ -22,7 +23,7 @@ fn flags(ace: u8) -> EcnFlags {
 #[derive(Default)]
 struct Wire {
     syn_acks: Vec<(Ecn, EcnFlags)>,
-    syn_ack_lengths: Vec<u16>,
+    syn_ack_lengths: Vec<u64>,
     data: Vec<Segment>,
 }
 
@@ -32,7 +33,7 @@ impl Output for Wire {
     }
     fn send_syn_ack(&mut self, syn_ack: SynAck) {
         self.syn_acks.push((syn_ack.ecn, syn_ack.flags));
-        self.syn_ack_lengths.push(Packet::syn_ack(OWNER, syn_ack).ip_length);
+        self.syn_ack_lengths.push(Packet::syn_ack(OWNER, syn_ack).ip_length().get());
     }
     fn round_trip(&mut self, _: Duration) {}
 }
@@ -410,8 +411,9 @@ fn a_server_has_the_option_where_its_client_had_one() {
         let mut server = Server::prague();
         server.on_syn(0b111, Ecn::Ect1);
         server.on_request(0b011, option);
-        let packets = server.wire.data.iter().map(|segment| Packet::segment(OWNER, segment));
-        let lengths: Vec<_> = packets.map(|packet| (packet.ip_length, packet.payload())).collect();
+        let packets = server.wire.data.iter().map(|segment| Packet::segment(OWNER, *segment));
+        let lengths: Vec<_> =
+            packets.map(|packet| (packet.ip_length().get(), packet.payload())).collect();
         assert_eq!(lengths, [(1500, payload); 10]);
     }
 }
@@ -473,7 +475,7 @@ fn both_ends_count_a_marked_syn_ack() {
     assert_eq!(server.on_request(request.flags.ace(), request.option), Ecn::Ect1);
     let mut ack = None;
     for segment in &server.wire.data[..2] {
-        let mut packet = Packet::segment(OWNER, segment);
+        let mut packet = Packet::segment(OWNER, *segment);
         packet.set_ce();
         client.on_packet(&packet, at(MS * 31), |message| match message {
             Message::Ack(new) => ack = Some(new),
@@ -599,7 +601,7 @@ fn a_client_knows_the_rtt_of_its_handshake_alone() {
             let (cwr, push, fin, accecn) = (false, false, false, AccEcn::NONE);
             let segment = Segment { seq, payload, ecn, cwr, accecn, push, fin, stamps };
             let mut acks = 0;
-            client.on_packet(&Packet::segment(OWNER, &segment), now, |_| acks += 1);
+            client.on_packet(&Packet::segment(OWNER, segment), now, |_| acks += 1);
             if acks == 0 {
                 let due = client.deadline();
                 waits.push(due.since(now).as_millis_f64() as u64);
