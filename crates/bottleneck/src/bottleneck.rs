@@ -223,6 +223,17 @@ impl<P: Packet> Bottleneck<P> {
     /// until there is none, and each packet to be handed to [`Bottleneck::carry`].
     #[inline]
     pub fn transmit(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
+        let departure = self.dequeue(now, watch)?;
+        if !self.carries() {
+            self.start(departure.packet.size(), now);
+        }
+        Some(departure)
+    }
+
+    /// As [`Bottleneck::transmit`], but without a copy of the departure. Where the link does not
+    /// [carry](Bottleneck::carries), its transmission begins with [`Bottleneck::start`].
+    #[inline]
+    pub fn dequeue(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
         if self.way.is_some() {
             return self.transmit_by_way(now, watch);
         }
@@ -231,17 +242,13 @@ impl<P: Packet> Bottleneck<P> {
             return None;
         }
         self.begin_to_count(now);
-        self.start(now, watch)
+        self.aqm.dequeue(now, &mut self.rng, watch)
     }
 
-    /// The next packet leaves. A function of its own, so that the departure is made where it is returned.
-    #[inline(always)]
-    fn start(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
-        let departure = self.aqm.dequeue(now, &mut self.rng, watch);
-        if let Some(departure) = &departure {
-            self.shaper.charge(departure.packet.size(), now);
-        }
-        departure
+    /// A packet of this size, from [`Bottleneck::dequeue`], takes the link.
+    #[inline]
+    pub fn start(&mut self, size: Bytes, now: Time) {
+        self.shaper.charge(size, now);
     }
 
     /// Whether a packet may leave before [`Bottleneck::next_transmission`] if it arrives before that: others go on

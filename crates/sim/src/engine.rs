@@ -21,7 +21,7 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-use l4s_aqm::{Departure, DropCause, MarkCause, Queue, Watch};
+use l4s_aqm::{Departure, DropCause, MarkCause, Packet as _, Queue, Watch};
 use l4s_bottleneck::{
     Bottleneck, Download, Imperfect, Route, Straddling, Successor, Where, stream,
 };
@@ -287,11 +287,12 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
         loop {
             let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
             // It stays where it is returned, without a copy.
-            let departure = self.bottleneck.transmit(now, &mut watch);
+            let departure = self.bottleneck.dequeue(now, &mut watch);
             let Some(Departure { packet, queue, sojourn }) = &departure else { break };
             self.outcome.packets += 1;
             self.observer.departed(packet, *queue, *sojourn, now);
             if !self.bottleneck.carries() {
+                self.bottleneck.start(packet.size(), now);
                 self.arrive(packet, now);
             } else if let Some(packet) = self.bottleneck.carry(*packet, now) {
                 self.arrive(&packet, now);
