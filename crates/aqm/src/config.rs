@@ -4,7 +4,7 @@ use l4s_units::param::Configurable;
 use l4s_units::{Rate, Time};
 use rand_core::Rng;
 
-use crate::waiting::Waiting;
+use crate::waiting::Entry;
 use crate::{
     Backlog, Departure, Footprint, Limit, Packet, Qdisc, Queue, Redundancy, Signal, Watch,
 };
@@ -219,7 +219,7 @@ disciplines! {
 impl Config {
     /// The memory that a discipline of this configuration takes for packets of this type.
     pub fn footprint<P>(&self) -> Footprint {
-        let packet = size_of::<Waiting<P>>() as u64;
+        let packet = size_of::<Entry<P>>() as u64;
         let lists = |lists| Footprint { queues: lists, queue: 0, lists, packet };
         match self {
             Config::FqCodel(config) => fq_codel::footprint::<P>(config),

@@ -120,7 +120,7 @@ pub struct Fifo<P> {
 
 /// A packet, with its time of arrival and its flag in one word: each is copied in one piece, as it was written.
 #[derive(Clone, Debug)]
-struct Entry<P> {
+pub(crate) struct Entry<P> {
     packet: P,
     stamp: u64,
 }
