@@ -8,7 +8,7 @@ use l4s_model::Scenario;
 use l4s_units::Probability;
 use rand_core::Rng;
 
-use crate::packet::Message;
+use crate::message::Message;
 
 /// The process that drops acknowledgements.
 #[derive(Debug)]

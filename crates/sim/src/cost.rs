@@ -14,7 +14,8 @@ use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
 use crate::connections::{Flow, Place};
 use crate::imperfect::Wayfarer;
-use crate::packet::{HEADER, Packet, Return};
+use crate::message::Return;
+use crate::packet::{HEADER, Packet};
 use crate::timers::Timer;
 
 /// The smallest packet of TCP on a link: IP and TCP header, a byte, and Ethernet.

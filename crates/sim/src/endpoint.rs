@@ -6,7 +6,8 @@ use l4s_model::{Feedback, Hold, SourceId};
 use l4s_observe::{Contents, Header, OnWire, Wire};
 use l4s_units::{Duration, Ecn, Time};
 
-use crate::packet::{Message, Packet, Return};
+use crate::message::{Message, Return};
+use crate::packet::Packet;
 use crate::quic;
 use crate::tcp::{self, Offer, SenderConfig, State};
 

@@ -5,7 +5,8 @@ use l4s_model::{AccEcnMangling, PathEvent, SourceId};
 use l4s_observe::{EcnFlags, Observer};
 use l4s_units::{Ecn, Time};
 
-use crate::packet::{Message, Owner, Packet};
+use crate::message::Message;
+use crate::packet::{Owner, Packet};
 
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]

@@ -22,6 +22,7 @@ mod imperfect;
 mod kind;
 mod line;
 mod mail;
+mod message;
 mod pace;
 mod packet;
 mod prefetch;
@@ -35,7 +36,8 @@ mod wheel;
 
 pub use engine::Outcome;
 pub use engine::halves::{lookahead, run_on_two_cores};
-pub use packet::{Ack, ByteCounters, Packet, Segment};
+pub use message::{Ack, ByteCounters};
+pub use packet::{Packet, Segment};
 pub use simulation::Simulation;
 
 use l4s_model::Scenario;

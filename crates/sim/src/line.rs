@@ -15,7 +15,7 @@ use l4s_model::FlowId;
 use l4s_units::{Duration, Time};
 use rand_core::Rng;
 
-use crate::packet::{Message, Return};
+use crate::message::{Message, Return};
 use crate::prefetch::prefetch;
 
 /// A return path.
@@ -146,7 +146,8 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Request, Stamps};
+    use crate::message::Request;
+    use crate::packet::Stamps;
     use l4s_bottleneck::stream;
     use l4s_observe::EcnFlags;
 

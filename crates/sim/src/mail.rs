@@ -1,6 +1,6 @@
 //! Messages of clients that wait in a queue. A packet there has no room for one, and names its place here.
 
-use crate::packet::Message;
+use crate::message::Message;
 
 /// Messages by place.
 #[derive(Debug, Default)]

@@ -4,7 +4,8 @@ use l4s_bottleneck::{Ack, Acknowledgements};
 use l4s_observe::EcnFlags;
 
 use super::ForwardOfHop;
-use crate::packet::{Message, Packet};
+use crate::message::Message;
+use crate::packet::Packet;
 
 /// Messages of clients alone: servers send no pure acknowledgements.
 impl<O> Acknowledgements<Packet> for ForwardOfHop<'_, O> {

@@ -30,7 +30,8 @@ use l4s_observe::{FlowState, HopEvent, LinkState, Observer};
 use l4s_units::{Duration, Time};
 
 use super::{Engine, Event, Outcome, Part, Turn};
-use crate::packet::{Packet, Return};
+use crate::message::Return;
+use crate::packet::Packet;
 
 /// Slices of a lookahead. More let the halves differ less in how far they are; fewer cost fewer switches.
 const SLICES: usize = 8;

@@ -9,7 +9,8 @@ use l4s_units::Time;
 
 use super::{Engine, ForwardOfHop, Part};
 use crate::imperfect::{ForwardOfPath, Letter, Wayfarer};
-use crate::packet::{Message, Owner, Packet};
+use crate::message::Message;
+use crate::packet::{Owner, Packet};
 use crate::schedule::Event;
 
 impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {

@@ -21,7 +21,7 @@
 //! three blocks of SACK and while nothing changes. So one without it shows that the path strips it,
 //! and the sender reads none from then on (§3.2.3.2.3).
 
-use crate::packet::ByteCounters;
+use crate::message::ByteCounters;
 
 /// ACE: the counter of packets, in three bits.
 const ACE: u32 = 7;

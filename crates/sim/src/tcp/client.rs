@@ -6,7 +6,8 @@ use l4s_units::{Duration, Ecn, Time};
 
 use super::handshake::{Mode, NO_FLAGS, reflect};
 use super::receiver::{Arrived, Receiver};
-use crate::packet::{Ack, Message, Packet, Request, Stamp, Stamps, Syn};
+use crate::message::{Ack, Message, Request, Syn};
+use crate::packet::{Packet, Stamp, Stamps};
 
 /// The first wait for an answer to a SYN (RFC 6298 §2.1).
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);

@@ -24,7 +24,8 @@ mod usage;
 
 pub(crate) use accecn::INITIAL_BYTES;
 // The arguments and results of `Sender` and `Receiver`; segments and acknowledgements are at the root.
-pub use crate::packet::{AccEcn, Duplicate, Request, Stamp, Stamps, Syn, SynAck};
+pub use crate::message::{Duplicate, Request, Syn};
+pub use crate::packet::{AccEcn, Stamp, Stamps, SynAck};
 pub use client::{Client, Offer};
 pub use receiver::{Arrived, Receiver};
 pub use sender::{Output, Sender, SenderConfig, State};

@@ -6,7 +6,8 @@ use l4s_units::{Duration, Ecn, Time};
 use super::accecn;
 use super::buffer::Buffer;
 use super::ranges::Ranges;
-use crate::packet::{Ack, ByteCounters, Duplicate, Stamp, Stamps, TIME_STAMPS};
+use crate::message::{Ack, ByteCounters, Duplicate};
+use crate::packet::{Stamp, Stamps, TIME_STAMPS};
 
 /// The assumed size of a full segment before the first one (RFC 9293 §3.7.1, `TCP_MSS_DEFAULT`).
 const DEFAULT_MSS: u16 = 536;

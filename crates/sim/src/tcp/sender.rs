@@ -34,8 +34,9 @@ use super::rtt::Rtt;
 use super::scoreboard::{Arrival, Delivered, Scoreboard};
 use super::supply::Supply;
 use super::usage::Usage;
+use crate::message::{Ack, Request, Syn};
 use crate::pace::Pace;
-use crate::packet::{AccEcn, Ack, Request, Segment, Stamp, Stamps, Syn, SynAck, announced_mss};
+use crate::packet::{AccEcn, Segment, Stamp, Stamps, SynAck, announced_mss};
 use recovery::{Progress, Resend};
 use tracing::Tracing;
 #[cfg(test)]

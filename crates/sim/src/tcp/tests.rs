@@ -19,7 +19,8 @@ use rand_core::Rng;
 
 use super::handshake::{Mode, reflect};
 use super::{Arrived, Output, Receiver, Sender, SenderConfig, State};
-use crate::packet::{Ack, MSS, Request, Segment, Stamp, Stamps, Syn, SynAck};
+use crate::message::{Ack, Request, Syn};
+use crate::packet::{MSS, Segment, Stamp, Stamps, SynAck};
 
 const MS: Duration = Duration::from_millis(1);
 const RTT: Duration = Duration::from_millis(20);

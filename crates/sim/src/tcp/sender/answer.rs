@@ -4,7 +4,8 @@ use l4s_observe::{EcnFlags, Tcp};
 use l4s_units::Ecn;
 
 use super::Sender;
-use crate::packet::{Ack, ByteCounters, Message, REQUEST, Request, Stamp, Syn, announced_mss};
+use crate::message::{Ack, ByteCounters, Message, Request, Syn};
+use crate::packet::{REQUEST, Stamp, announced_mss};
 use crate::tcp::accecn::INITIAL_BYTES;
 
 impl Sender {

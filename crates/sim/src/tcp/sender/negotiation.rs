@@ -6,7 +6,8 @@ use l4s_units::Ecn;
 
 use super::Sender;
 use super::transmission::chunk;
-use crate::packet::{AccEcn, Ack, Request, Syn};
+use crate::message::{Ack, Request, Syn};
+use crate::packet::AccEcn;
 use crate::tcp::handshake::{Mode, NO_FLAGS, may_become, reflect, reflected};
 
 /// Timeouts of a SYN-ACK after which something on the path may drop it for its flags (RFC 9768

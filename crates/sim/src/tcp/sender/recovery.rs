@@ -4,7 +4,7 @@ use l4s_cc::{Congestion, CongestionControl, Recovery, Window};
 use l4s_units::{Duration, Time};
 
 use super::{Output, Probe, Purpose, Sender, State, Timer};
-use crate::packet::Ack;
+use crate::message::Ack;
 use crate::tcp::scoreboard::Delivered;
 
 /// Number of duplicate acknowledgements, or of segments selectively acknowledged, that show a loss.

@@ -39,7 +39,8 @@ use l4s_cc::prague::{self, TracerSet};
 use l4s_units::{Ecn, Time};
 
 use super::{Output, Sender};
-use crate::packet::{AccEcn, Ack, HEADER, Segment};
+use crate::message::Ack;
+use crate::packet::{AccEcn, HEADER, Segment};
 use crate::tcp::accecn::News;
 
 /// Payload of the middle and the rear: no device takes them for small (Fallback §5.2).
@@ -391,7 +392,8 @@ mod tests {
     use l4s_units::Duration;
 
     use super::*;
-    use crate::packet::{Duplicate, MSS, Stamps};
+    use crate::message::Duplicate;
+    use crate::packet::{MSS, Stamps};
     use crate::tcp::{Arrived, Receiver};
     use l4s_model::Feedback;
 

@@ -6,7 +6,8 @@ use l4s_model::{FlowId, SourceId};
 use l4s_observe::Traced;
 
 use super::*;
-use crate::packet::{AccEcn, ByteCounters, Message, Owner, Packet};
+use crate::message::{ByteCounters, Message};
+use crate::packet::{AccEcn, Owner, Packet};
 use crate::tcp::accecn::INITIAL_BYTES;
 use crate::tcp::handshake::{NO_FLAGS, may_become, reflected};
 use crate::tcp::{Client, Offer};

@@ -2,7 +2,7 @@
 //! not see them.
 
 use super::*;
-use crate::packet::Duplicate;
+use crate::message::Duplicate;
 use crate::tcp::accecn::INITIAL_BYTES;
 
 #[test]
