@@ -473,9 +473,9 @@ impl Sender {
             None => (self.decision.pacing, self.decision.quantum),
         };
         if let Some(rate) = rate {
-            let bytes = Bytes::new(u64::from(payload) + HEADER);
             let credit = |span| span * u64::from(burst.saturating_sub(1));
-            self.pace.charge(bytes, rate, credit, now);
+            // A rate counts the bytes that the window counts.
+            self.pace.charge(Bytes::new(payload.into()), rate, credit, now);
         }
     }
 

@@ -1,7 +1,12 @@
 //! Connections over a made-up path: loss, probes, marks and acknowledgements.
 
-use l4s_cc::{Config, Marks, cubic, dctcp, prague, reno};
-use l4s_units::{Duration, Ecn, Time};
+use std::sync::Arc;
+
+use l4s_cc::{
+    Config, Congestion, CongestionControl, Connection, Decision, Marks, Pause, Recovery, WantedEcn,
+    Window, cubic, dctcp, foreign, prague, reno,
+};
+use l4s_units::{Duration, Ecn, Rate, Time};
 
 use super::message::{Acknowledgement, Datagram, Message};
 use super::{Client, Output, Sender};
@@ -394,6 +399,48 @@ fn bursts_are_no_longer_than_the_initial_window() {
         longest = longest.max(burst + 1);
     }
     assert!((10..=11).contains(&longest), "{longest}");
+}
+
+/// A window of 1000 packets, and a packet per millisecond.
+#[derive(Debug)]
+struct Metronome;
+
+impl Metronome {
+    fn decision() -> Decision {
+        let pacing = Some(Rate::from_bps(FULL * 8 * 1000));
+        Decision { window: Window::new(1000), pacing, quantum: 1 }
+    }
+}
+
+impl CongestionControl for Metronome {
+    fn on_ack(&mut self, _: &l4s_cc::Ack) -> Decision {
+        Metronome::decision()
+    }
+    fn on_congestion(&mut self, _: Congestion, _: bool, _: &l4s_cc::Ack) -> Decision {
+        Metronome::decision()
+    }
+    fn on_recovered(&mut self, _: Recovery) -> Decision {
+        Metronome::decision()
+    }
+    fn on_restart(&mut self, _: Pause) -> Decision {
+        Metronome::decision()
+    }
+}
+
+/// RFC 9002 §7.7: a rate is of the same bytes as the window, those in flight, which are without IP and UDP headers (§2). Here
+/// both are payload.
+#[test]
+fn the_pace_counts_the_bytes_that_the_window_counts() {
+    let metronome = Config::Foreign(foreign::Config {
+        name: "metronome".into(),
+        wants: WantedEcn::Off,
+        make: Arc::new(|_: &Connection| Box::new(Metronome)),
+    });
+    let mut path = Path::new(metronome, None, 200 * FULL, true, losing([]));
+    path.run();
+    let paced: Vec<Time> = path.log.iter().skip(10).map(|sent| sent.0).collect();
+    assert_eq!(paced.len(), 190);
+    assert!(paced.windows(2).all(|pair| pair[1] == pair[0] + MS), "{paced:?}");
 }
 
 /// RFC 9002 §7.8: four packets at a time use no window of ten.
