@@ -588,7 +588,7 @@ impl Packet {
             let payload = length.saturating_sub(UDP_HEADER) as u32;
             return Header::Udp { payload, number: self.seq() };
         }
-        if self.transport() == Packet::QUIC {
+        if self.transport() & Packet::QUIC != 0 {
             let payload = length.saturating_sub(UDP_HEADER) as u32;
             return Header::Udp { payload, number: self.number() };
         }
@@ -660,6 +660,25 @@ mod tests {
             l4s_aqm::Packet::set_ce(&mut packet);
             packet.corrupt();
             prop_assert_eq!(packet.fields(), Fields { ecn: Ecn::Ce, corrupt: true, ..fields });
+        }
+    }
+
+    /// Also one that asks for an acknowledgement at once.
+    #[test]
+    fn a_packet_of_quic_is_a_udp_datagram() {
+        let owner = Owner { flow: FlowId::new(0), slot: 0, group: SourceId::new(0) };
+        for immediate_ack in [false, true] {
+            let datagram = quic::Datagram {
+                number: 5,
+                handshake: false,
+                from: 0,
+                payload: 1448,
+                ecn: Ecn::NotEct,
+                fin: false,
+                immediate_ack,
+            };
+            let header = Packet::quic(owner, &datagram).header();
+            assert_eq!(header, Header::Udp { payload: 1472, number: 5 });
         }
     }
 
