@@ -92,7 +92,7 @@ struct Fields {
     ip_length: u16,
     ecn: Ecn,
     flags: u8,
-    /// Of a SYN-ACK its ECN flags, and of a packet of QUIC [`Packet::QUIC`] and [`Packet::IMMEDIATE_ACK`].
+    /// Of a SYN-ACK its ECN flags, and of a packet of QUIC [`Packet::QUIC`] and its frames.
     transport: u8,
     /// A bit of it is inverted: its receiver drops it.
     corrupt: bool,
@@ -138,6 +138,7 @@ impl Packet {
     /// ECN flags are three bits.
     const QUIC: u8 = 1 << 7;
     const IMMEDIATE_ACK: u8 = 1 << 6;
+    const HANDSHAKE_DONE: u8 = 1 << 5;
 
     #[inline(always)]
     fn fields(&self) -> Fields {
@@ -235,9 +236,13 @@ impl Packet {
     pub(crate) fn quic(owner: Owner, datagram: &quic::Datagram) -> Packet {
         let quic::Datagram { number, handshake, from, payload, ecn, fin, immediate_ack } =
             *datagram;
-        let transport = Packet::QUIC | if immediate_ack { Packet::IMMEDIATE_ACK } else { 0 };
+        let flag = |set: bool, bit: u8| if set { bit } else { 0 };
+        let transport = Packet::QUIC
+            | flag(immediate_ack, Packet::IMMEDIATE_ACK)
+            | flag(handshake && fin, Packet::HANDSHAKE_DONE);
         let (flags, ip_length) = match (handshake, fin) {
-            (true, _) => (Packet::SYN, quic::Datagram::handshake_length()),
+            (true, false) => (Packet::SYN, quic::Datagram::handshake_length()),
+            (true, true) => (Packet::SYN, HEADER as u16),
             (false, true) => (Packet::FIN, payload + HEADER as u16),
             (false, false) => (0, payload + HEADER as u16),
         };
@@ -322,6 +327,13 @@ impl Packet {
     #[inline]
     pub(crate) fn immediate_ack(&self) -> bool {
         self.transport() & Packet::IMMEDIATE_ACK != 0
+    }
+
+    /// QUIC: whether it has a HANDSHAKE_DONE frame.
+    #[inline]
+    pub(crate) fn handshake_done(&self) -> bool {
+        self.transport() & (Packet::QUIC | Packet::HANDSHAKE_DONE)
+            == Packet::QUIC | Packet::HANDSHAKE_DONE
     }
 
     /// QUIC: its packet number.

@@ -5,18 +5,21 @@ use l4s_units::{Duration, Ecn, Time};
 use super::MAX_ACK_DELAY;
 use super::message::{Acknowledgement, EcnCounts, Message};
 use super::received::Received;
+use super::rtt::Rtt;
 use crate::packet::Packet;
 use crate::tcp::ranges::Ranges;
 
-/// The first wait for an answer of the server (RFC 9002 §6.2.2).
-const INITIAL_TIMEOUT: Duration = Duration::from_millis(999);
-/// Packets that open a connection before it is given up. With the last timeout that is 63 s, as long as a server
-/// may be silent to clients of the web.
-const ATTEMPTS: u32 = 6;
+/// The longest wait for an answer: the sixth, where no round trip was measured (RFC 9002 §6.2.2). All together are
+/// 63 s, as long as a server may be silent to clients of the web. Then it gives up.
+const LONGEST_WAIT: Duration = Duration::from_millis(999 << 5);
+
 /// The client's side of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     state: State,
+    /// Packets of the handshake since an answer.
+    attempts: u32,
+    rtt: Rtt,
     received: Received,
     /// When the largest number arrived.
     largest_at: Time,
@@ -26,7 +29,7 @@ pub(crate) struct Client {
     pending: u32,
     /// Whether the last packet was marked.
     was_marked: bool,
-    /// When an acknowledgement that is delayed goes out.
+    /// When its timer is due: for a packet of the handshake again, or for an acknowledgement that is delayed.
     due: Time,
     /// Packets by codepoint, where it counts them.
     counts: Option<EcnCounts>,
@@ -41,10 +44,11 @@ pub(crate) struct Client {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Packets sent, and when the next is due.
-    Opening {
-        attempts: u32,
-        due: Time,
+    /// The server has not answered.
+    Opening,
+    /// It has, with this packet, and nothing says that it has the request (RFC 9002 §6.2.2.1).
+    Asking {
+        answers: u64,
     },
     Open,
     /// Everything arrived; or the server never answered.
@@ -57,7 +61,9 @@ impl Client {
     /// packet.
     pub fn new(counts: bool, ack_eliciting_threshold: u32) -> Self {
         Client {
-            state: State::Opening { attempts: 0, due: Time::NEVER },
+            state: State::Opening,
+            attempts: 0,
+            rtt: Rtt::new(),
             received: Received::default(),
             largest_at: Time::ZERO,
             ack_eliciting_threshold,
@@ -74,11 +80,7 @@ impl Client {
 
     /// When its timer is due.
     pub fn deadline(&self) -> Time {
-        match self.state {
-            State::Opening { due, .. } => due,
-            State::Open => self.due,
-            State::Closed => Time::NEVER,
-        }
+        if self.is_closed() { Time::NEVER } else { self.due }
     }
 
     /// Whether everything arrived.
@@ -96,27 +98,64 @@ impl Client {
         self.next
     }
 
-    /// Opens the connection, or tries again.
+    /// Opens the connection.
     pub fn open(&mut self, now: Time) -> Option<Message> {
-        let State::Opening { attempts, .. } = self.state else { return None };
-        if attempts == ATTEMPTS {
+        self.attempt(now)
+    }
+
+    /// Sends its packet of the handshake, perhaps again, or gives up.
+    fn attempt(&mut self, now: Time) -> Option<Message> {
+        let message = match self.state {
+            State::Opening => Message::Initial { number: now.as_nanos() },
+            State::Asking { answers } => Message::Request { answers },
+            State::Open | State::Closed => return None,
+        };
+        let wait = self.rtt.probe_timeout(self.attempts, false);
+        if wait > LONGEST_WAIT {
             self.state = State::Closed;
             return None;
         }
-        let due = now + INITIAL_TIMEOUT * (1 << attempts);
-        self.state = State::Opening { attempts: attempts + 1, due };
-        Some(Message::Initial)
+        self.attempts += 1;
+        self.due = now + wait;
+        Some(message)
+    }
+
+    /// A packet of the handshake arrived.
+    fn answer(&mut self, packet: &Packet, now: Time) -> Option<Message> {
+        let answers = packet.number();
+        match self.state {
+            State::Opening => {
+                let sent = Time::from_nanos(packet.seq());
+                self.rtt.sample(now.since(sent), Duration::ZERO);
+                (self.state, self.attempts) = (State::Asking { answers }, 0);
+                self.attempt(now)
+            }
+            // The server sent it again.
+            State::Asking { .. } => {
+                self.state = State::Asking { answers };
+                Some(Message::Request { answers })
+            }
+            State::Open | State::Closed => None,
+        }
+    }
+
+    /// The server has the request.
+    fn established(&mut self) {
+        if let State::Asking { .. } = self.state {
+            (self.state, self.due) = (State::Open, Time::NEVER);
+        }
     }
 
     /// A packet arrived; `send` gets the answer, if there is one.
     pub fn on_packet(&mut self, packet: &Packet, now: Time, mut send: impl FnMut(Message)) {
-        let number = packet.number();
-        if packet.is_syn() {
-            if let State::Opening { .. } = self.state {
-                self.state = State::Open;
-            }
-            return send(Message::Request { answers: number });
+        if packet.handshake_done() {
+            return self.established();
         }
+        if packet.is_syn() {
+            return self.answer(packet, now).into_iter().for_each(send);
+        }
+        let number = packet.number();
+        self.established();
         if packet.fin() {
             self.size = packet.seq() + u64::from(packet.payload());
         }
@@ -151,10 +190,13 @@ impl Client {
 
     /// The timer is due.
     pub fn on_timer(&mut self, now: Time) -> Option<Message> {
+        if now < self.due {
+            return None;
+        }
         match self.state {
-            State::Opening { .. } => self.open(now),
-            State::Open if now >= self.due => Some(self.acknowledge(now)),
-            State::Open | State::Closed => None,
+            State::Opening | State::Asking { .. } => self.attempt(now),
+            State::Open => Some(self.acknowledge(now)),
+            State::Closed => None,
         }
     }
 

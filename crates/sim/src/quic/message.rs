@@ -25,13 +25,13 @@ pub(crate) struct Datagram {
     pub number: u64,
     /// It is of the handshake, and has no data.
     pub handshake: bool,
-    /// The first byte of the stream that it carries.
+    /// The first byte of the stream that it carries; in the handshake, the number of the packet that it answers.
     pub from: u64,
     /// Bytes of payload.
     pub payload: u16,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// It ends the stream.
+    /// It ends the stream; or the handshake, for the client too (HANDSHAKE_DONE, RFC 9000 §19.20).
     pub fin: bool,
     /// It has an IMMEDIATE_ACK frame.
     pub immediate_ack: bool,
@@ -48,7 +48,10 @@ impl Datagram {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
     /// Opens the connection.
-    Initial,
+    Initial {
+        /// The time of sending in nanoseconds, as of a packet of the server.
+        number: u64,
+    },
     /// Ends the handshake, with the request.
     Request {
         /// The number of the server's packet that it answers.
@@ -61,7 +64,7 @@ impl Message {
     /// Its IP length; `request` is the length of a request.
     pub fn ip_length(&self, request: u16) -> u16 {
         match self {
-            Message::Initial => HANDSHAKE_IP,
+            Message::Initial { .. } => HANDSHAKE_IP,
             Message::Request { .. } => UDP_IP + SHORT_HEADER + request,
             Message::Ack(ack) => {
                 let older = ack.older.iter().filter(|(_, received)| *received > 0).count() as u16;

@@ -26,6 +26,9 @@ use crate::tcp::supply::Supply;
 
 /// Packets that a probe timeout sends (RFC 9002 §6.2.4: one or two).
 const PROBES: u32 = 2;
+/// Packets of the handshake for each one of a client whose address may be false (RFC 9000 §8.1): three times as many
+/// bytes. All have the same length.
+const AMPLIFICATION: u32 = 3;
 /// Packets at the start of a connection that leave together (RFC 9002 §7.7), unless the congestion control has a
 /// rate for them.
 const FREE_PACKETS: u64 = 10;
@@ -67,6 +70,10 @@ pub(crate) struct Sender {
     connection: Connection,
     decision: Decision,
     state: State,
+    /// The packet of the client that the handshake answers.
+    answers: u64,
+    /// Packets that it may send to an address that it does not know.
+    allowance: u32,
     flight: Flight,
     pub(super) rtt: Rtt,
     supply: Supply,
@@ -116,6 +123,8 @@ impl Sender {
             connection,
             decision: connection.initial(),
             state: State::Handshake,
+            answers: 0,
+            allowance: 0,
             flight: Flight::new(sampler),
             rtt: Rtt::new(),
             supply: Supply::new(config.size, config.mss),
@@ -206,10 +215,16 @@ impl Sender {
     /// A packet of the client arrived.
     pub fn on_message(&mut self, message: &Message, now: Time, out: &mut impl Output) {
         match (self.state, message) {
-            (State::Handshake, Message::Initial) => self.answer(now, out),
+            (State::Handshake, Message::Initial { number }) => {
+                self.allowance += AMPLIFICATION;
+                self.answers = *number;
+                self.answer(now, out);
+            }
             (State::Handshake, Message::Request { answers }) => {
                 self.establish(Time::from_nanos(*answers), now, out);
             }
+            // Its client has nothing that came after the first one.
+            (State::Established, Message::Request { .. }) => self.end_handshake(now, out),
             (State::Established, Message::Ack(ack)) => self.on_ack(ack, now, out),
             _ => {}
         }
@@ -242,14 +257,26 @@ impl Sender {
 
     // --- The handshake ----------------------------------------------------------------------
 
-    /// The server's part of the handshake goes out, perhaps again.
+    /// The server's part of the handshake goes out, perhaps again, unless its client might be somebody else.
     fn answer(&mut self, now: Time, out: &mut impl Output) {
-        let (number, ecn) = (now.as_nanos(), self.codepoint());
-        let (handshake, fin, immediate_ack) = (true, false, false);
-        let datagram = Datagram { number, handshake, from: 0, payload: 0, ecn, fin, immediate_ack };
-        out.send_datagram(datagram, false);
-        self.last_sent = now;
+        if let Some(allowance) = self.allowance.checked_sub(1) {
+            self.allowance = allowance;
+            self.send_handshake(false, now, out);
+            self.last_sent = now;
+        }
         self.set_timer();
+    }
+
+    /// The handshake is over, also for the client. Data shows that by itself.
+    fn end_handshake(&mut self, now: Time, out: &mut impl Output) {
+        self.send_handshake(true, now, out);
+    }
+
+    fn send_handshake(&self, fin: bool, now: Time, out: &mut impl Output) {
+        let (number, from, ecn) = (now.as_nanos(), self.answers, self.codepoint());
+        let (handshake, payload, immediate_ack) = (true, 0, false);
+        let datagram = Datagram { number, handshake, from, payload, ecn, fin, immediate_ack };
+        out.send_datagram(datagram, false);
     }
 
     /// The client ended the handshake in answer to a packet that left at `left`.
@@ -261,6 +288,9 @@ impl Sender {
         self.sample_rate(0, 0, now);
         self.decision = self.cc.on_ack(&self.sample(now));
         self.transmit(now, out);
+        if self.flight.in_flight() == 0 {
+            self.end_handshake(now, out);
+        }
     }
 
     // --- Acknowledgements -------------------------------------------------------------------
@@ -527,6 +557,7 @@ impl Sender {
         let established = self.is_established();
         let probe = self.last_sent + self.rtt.probe_timeout(self.probes, established);
         self.due = match self.state {
+            State::Handshake if self.allowance == 0 => Time::NEVER,
             State::Handshake => probe,
             State::Established if self.flight.in_flight() == 0 => Time::NEVER,
             State::Established => self.loss_due.unwrap_or(probe),

@@ -599,7 +599,7 @@ fn a_packet_after_a_round_trip_without_acknowledgement_asks_for_one() {
 #[test]
 fn a_copy_of_the_first_packet_is_answered_at_once() {
     let mut path = Path::reno(10, losing([]));
-    path.answers.push_back((at(30), Message::Initial));
+    path.answers.push_back((at(30), Message::Initial { number: 0 }));
     let mut handshakes = Vec::new();
     while !path.sender.is_established() {
         let mut sent = Sent::default();
@@ -620,12 +620,86 @@ fn a_client_tries_for_a_minute_to_open_a_connection() {
     let mut due = Vec::new();
     let mut message = client.open(Time::ZERO);
     while let Some(initial) = message {
-        assert_eq!((initial, initial.ip_length(0)), (Message::Initial, 20 + 8 + 1200));
+        assert_eq!(initial.ip_length(0), 20 + 8 + 1200);
         due.push(client.deadline());
         message = client.on_timer(client.deadline());
     }
     assert_eq!(due, [1, 3, 7, 15, 31, 63].map(|n| at(999 * n)));
     assert!(client.is_closed());
+}
+
+/// RFC 9002 §6.2.2.1: a request without an answer is sent again, after 20 + 4 · 10 ms the first time and twice as long each
+/// later time, for a minute.
+#[test]
+fn a_client_repeats_its_request_until_the_server_has_it() {
+    let mut path = Path::reno(10, losing([]));
+    let mut asked = Vec::new();
+    // The first four are lost.
+    while asked.len() < 4 {
+        assert!(path.step());
+        if let Some((_, Message::Request { .. })) = path.answers.back() {
+            path.answers.pop_back();
+            asked.push(path.now);
+        }
+    }
+    assert_eq!(asked, [20, 80, 200, 440].map(at));
+    path.run();
+    // The fifth one left at 920 ms.
+    assert_eq!(path.log[0].0, at(940));
+
+    let mut client = Client::new(true, 1);
+    client.open(Time::ZERO);
+    let answer = handshake();
+    let mut requests = 0;
+    client.on_packet(&Packet::quic(OWNER, &answer), at(20), |_| requests += 1);
+    while let Some(message) = client.on_timer(client.deadline()) {
+        assert!(matches!(message, Message::Request { .. }));
+        requests += 1;
+    }
+    assert_eq!((requests, client.is_closed()), (10, true));
+    assert_eq!(client.deadline(), Time::NEVER);
+}
+
+/// The server's answer to a client that began at time zero.
+fn handshake() -> Datagram {
+    let (number, from, payload, ecn) = (10_000_000, 0, 0, Ecn::NotEct);
+    Datagram { number, handshake: true, from, payload, ecn, fin: false, immediate_ack: false }
+}
+
+/// RFC 9001 §4.1.2: a server that has nothing to send says that the handshake is over, and again if a client asks again.
+#[test]
+fn a_client_of_a_silent_server_does_not_ask_for_ever() {
+    for lost in 0..3 {
+        let mut ends = 0;
+        let mut path = Path::of_application(1, reno(), |sent: &Datagram| {
+            ends += u32::from(sent.handshake && sent.fin);
+            if sent.handshake && sent.fin && ends <= lost { Fate::Lose } else { Fate::Arrive }
+        });
+        while path.step() {}
+        assert_eq!(path.client.deadline(), Time::NEVER);
+        assert!(!path.client.is_closed());
+        drop(path);
+        assert_eq!(ends, lost + 1);
+    }
+}
+
+/// RFC 9000 §8.1 and RFC 9002 §6.2.2.1: to an address that it does not know a server sends three times as much as it
+/// got, and has no timer for more.
+#[test]
+fn an_address_that_is_not_known_gets_three_packets_for_one() {
+    let mut path = Path::reno(10, losing([]));
+    let mut sent = Sent::default();
+    path.sender.on_message(&Message::Initial { number: 0 }, Time::ZERO, &mut sent);
+    let mut times = vec![];
+    while path.sender.deadline() != Time::NEVER {
+        times.push(path.sender.deadline());
+        path.sender.on_timer(path.sender.deadline(), &mut sent);
+    }
+    assert_eq!(times, [999, 2997].map(at));
+    assert_eq!(sent.datagrams.len(), 3);
+    path.sender.on_message(&Message::Initial { number: 1 }, at(5000), &mut sent);
+    assert_eq!(sent.datagrams.len(), 4);
+    assert_ne!(path.sender.deadline(), Time::NEVER);
 }
 
 /// RFC 9002 §7.2: ten packets of 1472 B of UDP payload, and two of 8972 B.
