@@ -3,7 +3,7 @@
 //! The path behind it is fast: a packet arrives at its client when its transmission starts, or,
 //! where the link aggregates, with all others at the end of their airtime. It depends neither on the
 //! source of packets nor on measurement; the simulator and the lab each bring their own packets
-//! and their own [`Watch`].
+//! and their own [`Watch`](l4s_aqm::Watch).
 //!
 //! The other common parts of all substrates are here too: random streams by name, and the
 //! [`Downloads`] that a scenario's `[[web]]` begin, the [`Frames`] that its `[[app]]` write, the
