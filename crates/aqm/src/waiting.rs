@@ -118,7 +118,7 @@ pub struct Fifo<P> {
     backlog: Backlog,
 }
 
-/// A packet, with its time of arrival and its flag in one word: each is copied in one piece, as it was written.
+/// A packet, and a word with its time of arrival and its flag. The word is written at once and copied at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<P> {
     packet: P,

@@ -310,16 +310,11 @@ impl Waiting {
             .map_err(|error| OsError::machine("epoll", error))
     }
 
-    /// Repeats the event of a file if the file is still ready. An event by itself follows a change only.
-    fn ask_again(
-        &self,
-        file: &impl AsRawFd,
-        token: Token,
-        interest: Interest,
-    ) -> Result<(), OsError> {
+    /// Repeats the event of a connection if it is still ready. An event by itself follows a change only.
+    fn ask_again(&self, connection: &impl AsRawFd, token: Token) -> Result<(), OsError> {
         self.poll
             .registry()
-            .reregister(&mut SourceFd(&file.as_raw_fd()), token, interest)
+            .reregister(&mut SourceFd(&connection.as_raw_fd()), token, BOTH)
             .map_err(|error| OsError::machine("epoll", error))
     }
 

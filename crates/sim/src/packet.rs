@@ -79,6 +79,12 @@ pub(crate) struct Owner {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Packet(Half, Half);
 
+/// A bit, if it is set.
+#[inline(always)]
+fn flag(is_set: bool, bit: u8) -> u8 {
+    if is_set { bit } else { 0 }
+}
+
 /// The contents of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Fields {
@@ -225,7 +231,6 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn segment(owner: Owner, segment: Segment) -> Packet {
         let Segment { seq, payload, ecn, cwr, accecn, push, fin, stamps } = segment;
-        let flag = |set: bool, bit: u8| if set { bit } else { 0 };
         let flags =
             flag(fin, Packet::FIN) | flag(cwr, Packet::CWR) | flag(push, Packet::PSH) | accecn.0;
         let ip_length = payload + HEADER as u16 + accecn.option_length();
@@ -236,7 +241,6 @@ impl Packet {
     pub(crate) fn quic(owner: Owner, datagram: &quic::Datagram) -> Packet {
         let quic::Datagram { number, handshake, from, payload, ecn, fin, immediate_ack } =
             *datagram;
-        let flag = |set: bool, bit: u8| if set { bit } else { 0 };
         let transport = Packet::QUIC
             | flag(immediate_ack, Packet::IMMEDIATE_ACK)
             | flag(handshake && fin, Packet::HANDSHAKE_DONE);

@@ -149,7 +149,7 @@ impl Server {
                                 continue;
                             }
                             Turn::GoesOn => {
-                                waiting.ask_again(&connection.socket, event.token(), BOTH)?;
+                                waiting.ask_again(&connection.socket, event.token())?;
                             }
                             Turn::Waits => {}
                         }
