@@ -102,7 +102,7 @@ macro_rules! disciplines {
         }
 
         impl<P: Packet> Qdisc<P> for Aqm<P> {
-            #[inline]
+            #[inline(always)]
             fn enqueue(
                 &mut self,
                 packet: P,
@@ -177,7 +177,7 @@ macro_rules! disciplines {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn backlog(&self) -> Backlog {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.backlog(),)+

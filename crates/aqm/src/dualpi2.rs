@@ -105,13 +105,13 @@ impl<P: Packet, B: Base> Engine<P, B> {
     }
 
     /// The name that a queue goes by in results: a single queue is neither L nor C.
-    #[inline]
+    #[inline(always)]
     fn reported(&self, queue: Queue) -> Queue {
         if self.config.dualq == Classify::None { Queue::Q } else { queue }
     }
 
     /// The queue to serve; `None` when both are empty.
-    #[inline]
+    #[inline(always)]
     fn schedule(&self, now: Time) -> Option<Queue> {
         let (l, c) = match (self.l.head(), self.c.head()) {
             (None, None) => return None,
@@ -132,7 +132,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
 
     /// Charges the weighted scheduler for a packet of `queue` that goes out. The credit changes
     /// only while the other queue has packets.
-    #[inline]
+    #[inline(always)]
     fn charge(&mut self, queue: Queue, size: Bytes) {
         let Scheduler::Wrr { classic_protection } = self.config.scheduler else { return };
         let (c_weight, size) = (i64::from(classic_protection), size.get() as i64);
@@ -145,7 +145,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
 
     /// The marking probability of the L queue's own AQM for a packet that leaves it now
     /// (DCttH §3.3, RFC 9332 §A.1).
-    #[inline]
+    #[inline(always)]
     fn native(&self, apply_step: bool, arrival: Time, now: Time) -> Probability {
         let behind = self.l.backlog().packets as u64;
         let spared = match self.config.floor_at {
@@ -231,7 +231,7 @@ impl<P: Packet, B: Base> Engine<P, B> {
 }
 
 impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut impl Rng, watch: &mut impl Watch<P>) {
         let queue = if self.config.dualq.admits(packet.ecn()) { Queue::L } else { Queue::C };
         if let Some(cause) = self.config.limit.refuses(self.backlog(), &packet) {
@@ -253,7 +253,7 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(
         &mut self,
         now: Time,
@@ -358,7 +358,7 @@ impl Pi {
 }
 
 impl Base for Pi {
-    #[inline]
+    #[inline(always)]
     fn coupled(&self) -> Coupled {
         self.coupled
     }
@@ -390,7 +390,7 @@ struct Sampler {
 
 impl Sampler {
     /// A hit with probability `p`.
-    #[inline]
+    #[inline(always)]
     fn once(&mut self, p: Probability, queue: Queue, rng: &mut impl Rng) -> bool {
         if self.recur {
             return self.accumulate(p, queue);
@@ -399,7 +399,7 @@ impl Sampler {
     }
 
     /// A hit with probability `p²`: think twice to drop (Slides).
-    #[inline]
+    #[inline(always)]
     fn twice(&mut self, p: Probability, queue: Queue, rng: &mut impl Rng) -> bool {
         if self.recur {
             return self.accumulate(gain::squared(p), queue);

@@ -149,7 +149,7 @@ impl<P: Packet> Fifo<P> {
     }
 
     /// Adds a packet at the tail.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, packet: P, arrival: Time, flag: bool) {
         self.backlog.packets += 1;
         self.backlog.bytes += packet.size();
@@ -158,7 +158,7 @@ impl<P: Packet> Fifo<P> {
     }
 
     /// Removes the packet at the head.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Waiting<P>> {
         let head = self.packets.pop_front()?;
         self.removed(&head.packet);

@@ -232,7 +232,7 @@ impl<P: Packet> Bottleneck<P> {
 
     /// As [`Bottleneck::transmit`], but without a copy of the departure. Where the link does not
     /// [carry](Bottleneck::carries), its transmission begins with [`Bottleneck::start`].
-    #[inline]
+    #[inline(always)]
     pub fn dequeue(&mut self, now: Time, watch: &mut impl Watch<P>) -> Option<Departure<P>> {
         if self.way.is_some() {
             return self.transmit_by_way(now, watch);
@@ -246,7 +246,7 @@ impl<P: Packet> Bottleneck<P> {
     }
 
     /// A packet of this size, from [`Bottleneck::dequeue`], takes the link.
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, size: Bytes, now: Time) {
         self.shaper.charge(size, now);
     }
@@ -288,7 +288,7 @@ impl<P: Packet> Bottleneck<P> {
 
     /// The next packet that [`Bottleneck::carry`] kept and that arrives now. To be asked until there is
     /// none, before the next transmission.
-    #[inline]
+    #[inline(always)]
     pub fn land(&mut self, now: Time) -> Option<P> {
         self.way.as_ref()?;
         self.land_by_way(now)
@@ -296,7 +296,7 @@ impl<P: Packet> Bottleneck<P> {
 
     /// When [`Bottleneck::land`] or [`Bottleneck::transmit`] may have a packet next; never while
     /// none waits.
-    #[inline]
+    #[inline(always)]
     pub fn next_transmission(&self) -> Time {
         let waits = self.aqm.backlog().packets > 0;
         match self.way.as_deref() {

@@ -186,7 +186,7 @@ impl<P: Traced> Observer<P> for Recorder {
         self.cells.marked(packet.group().index(), queue, cause);
     }
 
-    #[inline]
+    #[inline(always)]
     fn departed(&mut self, packet: &P, queue: Queue, sojourn: Duration, now: Time) {
         self.clock(now);
         let length = packet.ip_length().get();
@@ -261,7 +261,7 @@ impl<P: Traced> Observer<P> for Recorder {
         self.flows.detected(flow, report);
     }
 
-    #[inline]
+    #[inline(always)]
     fn round_trip(&mut self, flow: FlowId, rtt: Duration, now: Time) {
         self.clock(now);
         if let Some(group) = self.flows.group(flow) {
@@ -269,7 +269,7 @@ impl<P: Traced> Observer<P> for Recorder {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn delivered(&mut self, flow: FlowId, group: SourceId, bytes: u64, now: Time) {
         if self.is_measured(now) {
             self.goodput[group.index()] += bytes;

@@ -43,7 +43,7 @@ macro_rules! pass_on {
         $(pass_on! { @one $self $call $to $name($($arg: $type),*) })+
     };
     (@one $self:ident $call:ident [$($to:tt)*] $name:ident($($arg:ident: $type:ty),*)) => {
-        #[inline]
+        #[inline(always)]
         fn $name(&mut $self, $($arg: $type),*) {
             macro_rules! $call { ($observer:expr) => { $observer.$name($($arg),*) }; }
             // An observer that passes nothing on uses no argument.

@@ -216,6 +216,9 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     }
 
     /// Runs to `end`, inclusive.
+    ///
+    /// On its usual way a packet makes no call: the functions of that way are `inline(always)`, in all crates, and come
+    /// here once. Where they are rarely needed, a function that is not inlined has them.
     pub fn advance(&mut self, end: Time) {
         loop {
             let (now, event) = self.schedule.next();
@@ -257,7 +260,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     // --- The way down: server, bottleneck, client --------------------------------------------
 
     /// A server or a source sends a packet.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, packet: Packet, now: Time) {
         if self.direct {
             self.enqueue(packet, now);
@@ -267,7 +270,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     }
 
     /// A packet comes to the bottleneck, and may start at once on a free link.
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, packet: Packet, now: Time) {
         self.observer.arrived(&packet, now);
         let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
@@ -275,15 +278,22 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
         // To a link that is busy until its next event one more packet makes no difference.
         let next = self.schedule.get(Event::Link);
         if next <= now || next == Time::NEVER || self.bottleneck.overlaps() {
-            self.transmit(now);
+            self.transmit_at_once(now);
         }
     }
 
+    /// [`Engine::transmit`], where the link was idle.
+    #[inline(never)]
+    fn transmit_at_once(&mut self, now: Time) {
+        self.transmit(now);
+    }
+
     /// Delivers the packets in transmission, and starts transmissions while the link allows them.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, now: Time) {
-        while let Some(packet) = self.bottleneck.land(now) {
-            self.arrive(&packet, now);
+        let carries = self.bottleneck.carries();
+        if carries {
+            self.land(now);
         }
         loop {
             let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
@@ -292,18 +302,34 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             let Some(Departure { packet, queue, sojourn }) = &departure else { break };
             self.outcome.packets += 1;
             self.observer.departed(packet, *queue, *sojourn, now);
-            if !self.bottleneck.carries() {
+            if carries {
+                self.carry(*packet, now);
+            } else {
                 self.bottleneck.start(packet.size(), now);
                 self.arrive(packet, now);
-            } else if let Some(packet) = self.bottleneck.carry(*packet, now) {
-                self.arrive(&packet, now);
             }
         }
         self.schedule.update(Event::Link, self.bottleneck.next_transmission());
     }
 
+    /// Delivers the packets that the link carried.
+    #[inline(never)]
+    fn land(&mut self, now: Time) {
+        while let Some(packet) = self.bottleneck.land(now) {
+            self.arrive(&packet, now);
+        }
+    }
+
+    /// A link that may carry several packets at a time has one more.
+    #[inline(never)]
+    fn carry(&mut self, packet: Packet, now: Time) {
+        if let Some(packet) = self.bottleneck.carry(packet, now) {
+            self.arrive(&packet, now);
+        }
+    }
+
     /// A packet has the bottleneck behind it.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, packet: &Packet, now: Time) {
         if !P::CLIENTS {
             return;
@@ -315,7 +341,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, packet: &Packet, now: Time) {
         let Some(flow) = self.connections.of(packet.slot(), packet.flow()) else { return };
         let group = packet.group().index();
@@ -353,7 +379,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     // --- The end of the way back -------------------------------------------------------------
 
     /// The head of a return line arrives at its server, which reads it where it is.
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self, group: usize, now: Time) {
         self.look_ahead(group);
         let Some(returned) = self.lines[group].head() else { return };
@@ -392,7 +418,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     }
 
     /// A server acted: its packets leave.
-    #[inline]
+    #[inline(always)]
     fn acted(&mut self, slot: u32, now: Time) {
         let Some(flow) = self.connections.at(slot) else { return };
         let (deadline, is_over) = flow.server.status();
@@ -414,7 +440,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     }
 
     /// Sends the packets of a server.
-    #[inline]
+    #[inline(always)]
     fn send_all(&mut self, now: Time) {
         let mut outbox = core::mem::take(&mut self.outbox);
         for packet in &outbox {
@@ -560,7 +586,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
         for (path, change) in &change.paths {
             self.imperfect.change(*path, change);
         }
-        self.transmit(now);
+        self.transmit_at_once(now);
         if change.uplink_rate.is_some() || change.uplink_aqm.is_some() {
             self.change_uplink(change, successor, now);
         }

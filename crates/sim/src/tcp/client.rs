@@ -148,7 +148,7 @@ impl Client {
     }
 
     /// A packet arrived.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_packet(&mut self, packet: &Packet, now: Time, mut send: impl FnMut(Message)) {
         if packet.is_syn() {
             return send(self.answer(packet, now));

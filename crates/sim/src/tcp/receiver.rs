@@ -231,8 +231,16 @@ impl Receiver {
     }
 
     /// A segment arrived. `send` gets each acknowledgement that goes out: none, one or two.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, segment: Arrived, now: Time, mut send: impl FnMut(Ack)) {
+        if self.takes(segment, now, &mut send) {
+            send(self.acknowledge(now));
+        }
+    }
+
+    /// Takes a segment, and says whether to acknowledge it at once. `send` gets an acknowledgement of those before it.
+    #[inline(always)]
+    fn takes(&mut self, segment: Arrived, now: Time, send: &mut impl FnMut(Ack)) -> bool {
         let Arrived { seq, ecn, payload, options, cwr, push, stamps } = segment;
         let end = seq + u64::from(payload);
         self.note_stamp(seq, end, stamps.sent);
@@ -265,7 +273,7 @@ impl Receiver {
                 if self.reported == seq {
                     self.drop_option();
                 }
-                return send(self.acknowledge(now));
+                return true;
             }
             // Only a part of it is new: it may fill a gap (RFC 5681 §4.2).
             self.duplicate = there.or(self.duplicate);
@@ -275,7 +283,7 @@ impl Receiver {
             self.next = end;
             self.adapt_delay(now);
         }
-        at_once |= self.echo_mark(ecn, now, &mut send);
+        at_once |= self.echo_mark(ecn, now, send);
         if !in_order {
             // A new block might push one off the list before it was ever reported.
             at_once |= self.note_beyond(seq, end);
@@ -292,16 +300,17 @@ impl Receiver {
             self.quick |= 1;
         }
         if at_once || self.next - self.acknowledged > u64::from(self.full) || self.quick > 0 {
-            send(self.acknowledge(now));
-        } else if self.beyond.is_empty() {
+            return true;
+        }
+        if self.beyond.is_empty() {
             if self.due == Time::NEVER {
                 self.due = now + self.ato.min(self.srtt.max(ATO_MIN)).min(ATO_MAX);
             }
-        } else if self.may_merge(now) {
-            self.merged += 1;
-        } else {
-            send(self.acknowledge(now));
+            return false;
         }
+        let merges = self.may_merge(now);
+        self.merged += u32::from(merges);
+        !merges
     }
 
     /// The timer is due.
@@ -317,7 +326,7 @@ impl Receiver {
 
     /// Whether a segment is the end of the sender's data (`tcp_measure_rcv_mss`): it has PSH, or is
     /// not full.
-    #[inline]
+    #[inline(always)]
     fn is_pushed(&mut self, payload: u16, options: u16, push: bool) -> bool {
         let last_size = core::mem::take(&mut self.last_size);
         if payload == self.full { push } else { self.measure(payload, options, push, last_size) }
@@ -345,7 +354,7 @@ impl Receiver {
     /// The first segment that was not acknowledged yet gives the time stamp to echo. So a delayed
     /// acknowledgement includes its delay, and data above a hole has no effect (RFC 7323 §4.3). The data
     /// that was acknowledged last gives it too, when it is repeated.
-    #[inline]
+    #[inline(always)]
     fn note_stamp(&mut self, seq: u64, end: u64, sent: Stamp) {
         let is_next = seq <= self.acknowledged && self.acknowledged <= end;
         if is_next && !sent.is_before(self.ts_recent) {
@@ -387,7 +396,7 @@ impl Receiver {
     }
 
     /// Notes whether the segment was marked; says whether to acknowledge at once.
-    #[inline]
+    #[inline(always)]
     fn echo_mark(&mut self, ecn: Ecn, now: Time, send: &mut impl FnMut(Ack)) -> bool {
         match self.feedback {
             Feedback::None => false,

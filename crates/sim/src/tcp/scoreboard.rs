@@ -173,7 +173,7 @@ impl Scoreboard {
     }
 
     /// The next segment was sent, with `payload` bytes.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, now: Time, payload: u16) {
         if self.sampler.is_some() {
             self.sample_departure(now);
@@ -208,7 +208,7 @@ impl Scoreboard {
     }
 
     /// Takes an acknowledgement of all bytes before `cumulative`. `sacks` are ranges of bytes above it.
-    #[inline]
+    #[inline(always)]
     pub fn acknowledge(
         &mut self,
         cumulative: u64,
@@ -284,7 +284,7 @@ impl Scoreboard {
     /// Takes the segments up to `cumulative` at once, where none of them has a flag, as is usual. They were sent once
     /// and in order, so that the RTTs are those of the first and the last one. Samples of the delivery rate need
     /// each segment.
-    #[inline]
+    #[inline(always)]
     fn acknowledge_run(&mut self, cumulative: u64, at: Arrival) -> Option<Delivered> {
         let (first, oldest) = (self.una, self.head_sent_at().unwrap_or(at.now));
         let (mut segments, mut end, mut newest) = (0, self.una_byte, oldest);
@@ -369,7 +369,7 @@ impl Scoreboard {
     }
 
     /// Segments before `una` were taken.
-    #[inline]
+    #[inline(always)]
     fn advanced(&mut self, cumulative: u64) {
         if !self.sacked.is_empty() {
             self.sacked.remove_below(cumulative);

@@ -428,7 +428,7 @@ impl Sender {
     }
 
     /// An acknowledgement arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_ack(&mut self, ack: &Ack, now: Time, out: &mut impl Output) {
         if matches!(self.state, State::SynReceived | State::Closed) {
             return;
@@ -527,7 +527,7 @@ impl Sender {
     }
 
     /// Updates the scoreboard from an acknowledgement.
-    #[inline]
+    #[inline(always)]
     fn deliver(&mut self, ack: &Ack, now: Time) -> Delivered {
         let sacks = ack.sacks.iter().take_while(|s| s.0 < s.1);
         let sacks =
@@ -537,7 +537,7 @@ impl Sender {
     }
 
     /// Gives the congestion control a sample of the delivery rate, where it asks for them.
-    #[inline]
+    #[inline(always)]
     fn sample_rate(&mut self, delivered: u32, marks: u32, now: Time) {
         let Some(sampler) = &mut self.board.sampler else { return };
         sampler.marks(marks);
@@ -585,7 +585,7 @@ impl Sender {
     }
 
     /// Sends the segments that an acknowledgement allows.
-    #[inline]
+    #[inline(always)]
     fn send_after(&mut self, resend: Resend, now: Time, out: &mut impl Output) {
         if resend == Resend::NewFirst {
             self.transmit(now, out);
@@ -596,7 +596,7 @@ impl Sender {
         if may_resend && self.board.has_to_resend() {
             self.retransmit_lost(now, out);
         }
-        self.transmit(now, out);
+        self.transmit_units::<false>(now, out);
     }
 
     /// The timer is due.
@@ -632,7 +632,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn measure(&mut self, delivered: &Delivered, out: &mut impl Output) {
         if let Some(newest) = delivered.rtt_newest {
             self.rtt.observe_min(newest);

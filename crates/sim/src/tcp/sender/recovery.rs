@@ -220,7 +220,7 @@ impl Sender {
     // --- Timers -----------------------------------------------------------------------------
 
     /// After progress: a probe of the tail, or else the retransmission timer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_timer(&mut self, now: Time) {
         if self.board.packets_out() == 0 {
             self.timer = Timer::OFF;
@@ -229,7 +229,7 @@ impl Sender {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_retransmit_timer(&mut self, now: Time) {
         if self.board.packets_out() == 0 {
             self.timer = Timer::OFF;
@@ -246,7 +246,7 @@ impl Sender {
 
     /// Sets the timer for a tail-loss probe (RFC 8985 §7.2), where one makes sense. The timeout
     /// counts from `since`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn schedule_probe(&mut self, since: Time, now: Time) -> bool {
         let calm = matches!(self.state, State::Open | State::Cwr);
         if !calm || self.board.sacked_out() > 0 || self.probe.is_some() {
@@ -280,7 +280,7 @@ impl Sender {
     }
 
     /// Whether a probe was answered, and whether it repaired a loss (RFC 8985 §7.4).
-    #[inline]
+    #[inline(always)]
     pub(super) fn end_probe(&mut self, progress: bool, now: Time) {
         let una = self.board.una_byte();
         let Some(Probe { nxt, again }) = self.probe else { return };

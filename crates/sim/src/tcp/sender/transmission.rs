@@ -79,14 +79,15 @@ impl Sender {
         }
     }
 
-    /// Sends new segments, as far as the window allows and waiting is not better.
-    #[inline]
+    /// Sends new segments after anything but an acknowledgement.
+    #[inline(never)]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Output) {
         self.transmit_units::<false>(now, out);
     }
 
-    /// Sends new segments, as far as the window allows: one unit without delay if `ONE`.
-    fn transmit_units<const ONE: bool>(&mut self, now: Time, out: &mut impl Output) {
+    /// Sends new segments, as far as the window allows and waiting is not better: one unit without delay if `ONE`.
+    #[inline(always)]
+    pub(super) fn transmit_units<const ONE: bool>(&mut self, now: Time, out: &mut impl Output) {
         let Decision { window, quantum, pacing } = self.decision;
         let (mut sent, mut limited) = (0, false);
         loop {
@@ -213,7 +214,7 @@ impl Sender {
     }
 
     /// Accounts for `segments` that left, paced at `rate`.
-    #[inline]
+    #[inline(always)]
     fn charge(&mut self, segments: u32, rate: Option<Rate>, now: Time) {
         if let Some(rate) = rate {
             let bytes = u64::from(segments) * u64::from(self.payload);
@@ -224,7 +225,7 @@ impl Sender {
 
     /// Whether to wait for a larger burst: when the last one just went out, less than a third of
     /// the window is free, and the next acknowledgement is near.
-    #[inline]
+    #[inline(always)]
     fn should_defer(&self, quota: u32, now: Time) -> bool {
         if self.state == State::Recovery || self.state == State::Loss {
             return false;
