@@ -26,23 +26,32 @@ pub(crate) struct Flow {
     pub client: Client,
 }
 
-/// The state of a place.
-#[derive(Debug)]
-pub(crate) enum Place {
+impl Flow {
+    /// Whether it is one that lasts, and not gone.
+    fn is_lasting(&self) -> bool {
+        self.lasts && self.owner.flow != GONE
+    }
+}
+
+/// Why a place has no connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Vacant {
     /// Its long flow has not opened.
     Unopened,
-    /// A connection, or one that is gone, whose memory the next one uses.
-    Open(Box<Flow>),
     /// All of its long flow is acknowledged.
     Over(FlowId, SourceId),
-    /// Nothing.
+    /// It is of none.
     Free,
 }
 
 /// Connections by place.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    places: Vec<Place>,
+    /// A connection, or one that is gone, whose memory the next one uses. Nothing else is here: with thousands of
+    /// connections each packet looks at another place.
+    places: Vec<Option<Box<Flow>>>,
+    /// For the places without one.
+    vacant: Vec<Vacant>,
     /// The long flows that the scenario begins with, by place: the group, and the seed of the connection.
     long: Vec<(SourceId, u64)>,
     /// Places of connections that are over.
@@ -59,20 +68,26 @@ impl Connections {
     /// number, without a connection.
     pub fn add_long(&mut self, group: SourceId, seed: u64) {
         self.long.push((group, seed));
-        self.places.push(Place::Unopened);
+        self.add(None, Vacant::Unopened);
     }
 
     /// Adds the connection of an application, behind all long flows. Neither must be called after
     /// [`Connections::begin`].
     pub fn add_app(&mut self, flow: FlowId, group: SourceId, ends: (Server, Client)) {
-        self.places.push(Place::Free);
+        self.add(None, Vacant::Free);
         self.replace(self.places.len() as u32 - 1, flow, group, ends);
+    }
+
+    fn add(&mut self, flow: Option<Box<Flow>>, vacant: Vacant) {
+        self.places.push(flow);
+        self.vacant.push(vacant);
     }
 
     /// The group and the seed of the long flow at this place, if it has not opened.
     pub fn unopened(&self, slot: u32) -> Option<(SourceId, u64)> {
-        match self.places[slot as usize] {
-            Place::Unopened => self.long.get(slot as usize).copied(),
+        let slot = slot as usize;
+        match self.vacant[slot] {
+            Vacant::Unopened if self.places[slot].is_none() => self.long.get(slot).copied(),
             _ => None,
         }
     }
@@ -92,9 +107,9 @@ impl Connections {
         let (server, client) = ends;
         let new = Flow { owner: Owner { flow, slot, group }, lasts, began, server, client };
         match self.places.get_mut(slot as usize) {
-            Some(Place::Open(place)) => **place = new,
-            Some(place) => *place = Place::Open(Box::new(new)),
-            None => self.places.push(Place::Open(Box::new(new))),
+            Some(Some(place)) => **place = new,
+            Some(place) => *place = Some(Box::new(new)),
+            None => self.add(Some(Box::new(new)), Vacant::Free),
         }
         slot
     }
@@ -104,25 +119,25 @@ impl Connections {
         let (server, client) = ends;
         let owner = Owner { flow, slot, group };
         let new = Flow { owner, lasts: true, began: Time::ZERO, server, client };
-        self.places[slot as usize] = Place::Open(Box::new(new));
+        self.places[slot as usize] = Some(Box::new(new));
     }
 
     /// All of a long flow is acknowledged.
     pub fn finish(&mut self, slot: u32) {
-        if let Place::Open(flow) = &self.places[slot as usize] {
-            self.places[slot as usize] = Place::Over(flow.owner.flow, flow.owner.group);
+        let slot = slot as usize;
+        if let Some(flow) = self.places[slot].take() {
+            self.vacant[slot] = Vacant::Over(flow.owner.flow, flow.owner.group);
         }
     }
 
     /// A connection is over, and its place is free.
     pub fn end(&mut self, slot: u32) {
-        let place = &mut self.places[slot as usize];
-        match place {
-            Place::Open(flow) => {
+        match &mut self.places[slot as usize] {
+            Some(flow) => {
                 flow.owner.flow = GONE;
                 self.downloads -= usize::from(!flow.lasts);
             }
-            _ => *place = Place::Free,
+            None => self.vacant[slot as usize] = Vacant::Free,
         }
         self.free.push(slot);
     }
@@ -135,31 +150,25 @@ impl Connections {
     /// Whether the connection at this place is one of a long flow or of an application.
     #[inline]
     pub fn is_lasting(&self, slot: u32) -> bool {
-        matches!(&self.places[slot as usize], Place::Open(flow) if flow.lasts)
+        self.places[slot as usize].as_ref().is_some_and(|flow| flow.lasts)
     }
 
     /// The connection of flow `flow` at this place, unless it is gone.
     #[inline]
     pub fn of(&mut self, slot: u32, flow: FlowId) -> Option<&mut Flow> {
-        match &mut self.places[slot as usize] {
-            Place::Open(found) if found.owner.flow == flow => Some(found),
-            _ => None,
-        }
+        self.places[slot as usize].as_deref_mut().filter(|found| found.owner.flow == flow)
     }
 
     /// The connection at this place, unless it is gone.
     #[inline]
     pub fn at(&mut self, slot: u32) -> Option<&mut Flow> {
-        match &mut self.places[slot as usize] {
-            Place::Open(found) if found.owner.flow != GONE => Some(found),
-            _ => None,
-        }
+        self.places[slot as usize].as_deref_mut().filter(|found| found.owner.flow != GONE)
     }
 
     /// Asks for the memory of the server at this place.
     #[inline]
     pub fn prefetch(&self, slot: u32) {
-        if let Place::Open(flow) = &self.places[slot as usize] {
+        if let Some(flow) = &self.places[slot as usize] {
             prefetch(&flow.owner);
             prefetch(&flow.server);
         }
@@ -168,27 +177,26 @@ impl Connections {
     /// Asks for the memory of its segments in flight.
     #[inline]
     pub fn prefetch_flight(&self, slot: u32) {
-        if let Place::Open(flow) = &self.places[slot as usize] {
+        if let Some(flow) = &self.places[slot as usize] {
             flow.server.prefetch_flight();
         }
     }
 
     /// Those of long flows and of applications, by place.
     pub fn lasting(&self) -> impl Iterator<Item = &Flow> {
-        self.places.iter().filter_map(|place| match place {
-            Place::Open(flow) if flow.lasts && flow.owner.flow != GONE => Some(&**flow),
-            _ => None,
-        })
+        self.places.iter().flatten().map(|flow| &**flow).filter(|flow| flow.is_lasting())
     }
 
     /// The long flows and those of applications of a group that have opened, over or not, by place.
     pub fn opened(&self, group: SourceId) -> impl Iterator<Item = (FlowId, u32)> {
-        (0..).zip(&self.places).filter_map(move |(slot, place)| match place {
-            Place::Open(flow) if flow.lasts && flow.owner.flow != GONE => {
-                Some((flow.owner.flow, slot)).filter(|_| flow.owner.group == group)
-            }
-            Place::Over(flow, of) => Some((*flow, slot)).filter(|_| *of == group),
-            _ => None,
+        let places = (0..).zip(self.places.iter().zip(&self.vacant));
+        places.filter_map(move |(slot, (place, vacant))| {
+            let (flow, of) = match (place, vacant) {
+                (Some(flow), _) if flow.is_lasting() => (flow.owner.flow, flow.owner.group),
+                (None, Vacant::Over(flow, of)) => (*flow, *of),
+                _ => return None,
+            };
+            (of == group).then_some((flow, slot))
         })
     }
 

@@ -12,7 +12,7 @@ use l4s_bottleneck::{Frames, RouteLink, longest_detour, skb_memory};
 use l4s_model::{App, Group, Path, Radio, Scenario, Sizes, SourceId, Udp, Web};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, Time};
 
-use crate::connections::{Flow, Place};
+use crate::connections::{Flow, Vacant};
 use crate::imperfect::Wayfarer;
 use crate::message::Return;
 use crate::packet::{HEADER, Packet};
@@ -172,7 +172,10 @@ fn connections(scenario: &Scenario, traffic: &Traffic) -> [Term; 5] {
     let list = |n: u64, what, each: usize| Term::new([(capacity(n), what)], each as u64);
     let all = traffic.flows as u64 + traffic.downloads;
     // Lists that grow are there twice for a moment: connections, long flows, places that are free, and timers.
-    let lists = size_of::<Place>() + size_of::<(SourceId, u64)>() + size_of::<u32>();
+    let lists = size_of::<Option<Box<Flow>>>()
+        + size_of::<Vacant>()
+        + size_of::<(SourceId, u64)>()
+        + size_of::<u32>();
     let place = size_of::<Flow>() + (lists + 2 * size_of::<Timer>()) * 3 / 2;
     let timers = TIMERS.saturating_mul(all);
     let unsent = scenario.apps.iter().map(|app| {
