@@ -147,6 +147,11 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         self.queue.backlog()
     }
 
+    #[inline]
+    fn head(&self, _: Queue) -> Option<&P> {
+        self.queue.head().map(|head| head.packet)
+    }
+
     fn signal(&self) -> Option<Signal> {
         let p = self.blue.probability();
         Some(Signal { base: p, scalable: p, classic: p })

@@ -185,6 +185,14 @@ macro_rules! disciplines {
                 }
             }
 
+            #[inline]
+            fn head(&self, queue: Queue) -> Option<&P> {
+                match self {
+                    $(Aqm::$variant(aqm) => aqm.head(queue),)+
+                    Aqm::Foreign(aqm) => aqm.head(queue),
+                }
+            }
+
             fn signal(&self) -> Option<Signal> {
                 match self {
                     $(Aqm::$variant(aqm) => aqm.signal(),)+

@@ -320,6 +320,12 @@ impl<P: Packet, B: Base> Qdisc<P> for Engine<P, B> {
         self.l.backlog() + self.c.backlog()
     }
 
+    #[inline]
+    fn head(&self, queue: Queue) -> Option<&P> {
+        let fifo = if queue == Queue::L { &self.l } else { &self.c };
+        fifo.head().map(|head| head.packet)
+    }
+
     fn signal(&self) -> Option<Signal> {
         let Coupled { p_prime, p_l, .. } = self.base.coupled();
         Some(Signal { base: p_prime, scalable: p_l, classic: gain::squared(p_prime) })

@@ -129,6 +129,11 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
+
+    #[inline]
+    fn head(&self, _: Queue) -> Option<&P> {
+        self.queue.head().map(|head| head.packet)
+    }
 }
 
 #[cfg(test)]

@@ -266,6 +266,11 @@ pub trait Qdisc<P: Packet> {
     /// The backlog now, in all queues together.
     fn backlog(&self) -> Backlog;
 
+    /// The packet at the head of `queue`, whose turn may be next; `None` also where there is a queue per flow.
+    fn head(&self, _queue: Queue) -> Option<&P> {
+        None
+    }
+
     /// The probabilities applied now.
     fn signal(&self) -> Option<Signal> {
         None

@@ -94,6 +94,11 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         self.engine.backlog()
     }
 
+    #[inline]
+    fn head(&self, queue: Queue) -> Option<&P> {
+        self.engine.head(queue)
+    }
+
     fn signal(&self) -> Option<Signal> {
         let signal = self.engine.signal()?;
         // Without scalable marking, an L4S packet gets the probability of a Classic one.

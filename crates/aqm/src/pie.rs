@@ -135,6 +135,11 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         self.queue.backlog()
     }
 
+    #[inline]
+    fn head(&self, _: Queue) -> Option<&P> {
+        self.queue.head().map(|head| head.packet)
+    }
+
     fn signal(&self) -> Option<Signal> {
         let p = Probability::from_raw((self.control.p.min(ONE) >> 24) as u32);
         Some(Signal { base: p, scalable: p, classic: p })

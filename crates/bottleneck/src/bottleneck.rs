@@ -322,6 +322,12 @@ impl<P: Packet> Bottleneck<P> {
         self.aqm.backlog()
     }
 
+    /// The packet at the head of one of the discipline's queues ([`Qdisc::head`]).
+    #[inline]
+    pub fn head(&self, queue: Queue) -> Option<&P> {
+        self.aqm.head(queue)
+    }
+
     /// The probabilities applied now.
     pub fn signal(&self) -> Option<Signal> {
         self.aqm.signal()

@@ -174,6 +174,15 @@ impl Connections {
         }
     }
 
+    /// Asks for the memory of the client at this place.
+    #[inline]
+    pub fn prefetch_client(&self, slot: u32) {
+        if let Some(flow) = &self.places[slot as usize] {
+            prefetch(&flow.owner);
+            prefetch(&flow.client);
+        }
+    }
+
     /// Asks for the memory of its segments in flight.
     #[inline]
     pub fn prefetch_flight(&self, slot: u32) {

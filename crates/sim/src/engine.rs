@@ -300,6 +300,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             // It stays where it is returned, without a copy.
             let departure = self.bottleneck.dequeue(now, &mut watch);
             let Some(Departure { packet, queue, sojourn }) = &departure else { break };
+            self.look_ahead_of_departures(*queue);
             self.outcome.packets += 1;
             self.observer.departed(packet, *queue, *sojourn, now);
             if carries {

@@ -1,9 +1,11 @@
 //! Memory for the events to come.
 //!
 //! With thousands of connections each event is of another one, whose state is not in the cache. The messages on a return line
-//! say whose turn comes next, and so does the wheel of timers: their senders are fetched while earlier events are processed.
+//! say whose turn comes next, and so do the wheel of timers and the bottleneck: state is fetched while earlier events are processed.
 
-use super::Engine;
+use l4s_aqm::Queue;
+
+use super::{Engine, Part};
 
 /// This number of connections stays in the cache.
 const FEW: usize = 64;
@@ -14,7 +16,18 @@ const FLIGHT: usize = 2;
 /// Messages themselves were written a round trip ago.
 const MESSAGE: usize = 8;
 
-impl<O, P> Engine<O, P> {
+impl<O, P: Part<O>> Engine<O, P> {
+    /// Fetches memory for the client of the packet that follows in a queue.
+    #[inline(always)]
+    pub(super) fn look_ahead_of_departures(&self, queue: Queue) {
+        if !P::CLIENTS || !self.direct || self.connections.places() <= FEW {
+            return;
+        }
+        if let Some(next) = self.bottleneck.head(queue).filter(|next| !next.is_udp()) {
+            self.connections.prefetch_client(next.slot());
+        }
+    }
+
     /// Fetches memory for the timer that comes up next, and for the sender of its connection.
     #[inline]
     pub(super) fn look_ahead_of_timers(&self) {

@@ -166,10 +166,12 @@ impl Scoreboard {
         self.flight.front().map(|s| s.at)
     }
 
-    /// Asks for the memory of both ends of the flight: the segment that is acknowledged next, and the place of the next one.
+    /// Asks for the memory of the flight: the segments that are acknowledged next, of which there are usually two, the
+    /// one behind them, and the last one.
     #[inline]
     pub fn prefetch(&self) {
-        self.flight.front().into_iter().chain(self.flight.back()).for_each(prefetch);
+        let segments = [self.flight.front(), self.flight.get(2), self.flight.back()];
+        segments.into_iter().flatten().for_each(prefetch);
     }
 
     /// The next segment was sent, with `payload` bytes.
