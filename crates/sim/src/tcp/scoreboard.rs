@@ -166,7 +166,7 @@ impl Scoreboard {
         self.flight.front().map(|s| s.at)
     }
 
-    /// Asks for the memory of the flight: the segments that are acknowledged next, of which there are usually two, the
+    /// Asks for the memory of the flight: the segments that are acknowledged next, two as a rule, the
     /// one behind them, and the last one.
     #[inline]
     pub fn prefetch(&self) {
