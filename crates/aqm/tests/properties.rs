@@ -333,6 +333,7 @@ proptest! {
     ) {
         let limit = *limit_of(&mut config.clone());
         let batches = matches!(config, Config::FqCodel(_));
+        let has_no_heads = matches!(config, Config::FqCodel(_) | Config::Foreign(_));
         let mut rig = Rig::seeded(config, seed);
         let mut ledger = Ledger::default();
         let mut now = Time::ZERO;
@@ -359,9 +360,18 @@ proptest! {
                     rig.put(packet, now);
                 }
                 Event::Leave => {
-                    let before = rig.backlog();
+                    let (before, dropped) = (rig.backlog(), rig.events.dropped.len());
+                    let heads = [Queue::Q, Queue::L, Queue::C].map(|queue| {
+                        (queue, rig.aqm.head(queue).map(|packet| packet.id))
+                    });
                     let out = rig.take(now);
                     if let Some(out) = out {
+                        let head = heads.into_iter().find(|(queue, _)| *queue == out.queue);
+                        let head = head.and_then(|(_, id)| id);
+                        prop_assert_eq!(head.is_none(), has_no_heads);
+                        // A head may be dropped, and then another packet leaves.
+                        let is_head = head.is_none_or(|id| id == out.packet.id);
+                        prop_assert!(is_head || rig.events.dropped.len() > dropped);
                         let came = ledger.came.remove(&out.packet.id);
                         prop_assert!(came.is_some(), "{out:?} left twice, or never came");
                         let came = came.unwrap();
