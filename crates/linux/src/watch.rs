@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use l4s_lab::{AgentCommand, Channel, Frame, Lateness, Ledger, Next, shortest_rtt, slow_source};
 use l4s_model::{Direction, FlowId, Scenario, SourceId, UPLINK};
@@ -28,11 +28,12 @@ use crate::follow::{Counts, Follower};
 use crate::qdisc::{DROPPED, WAITING};
 
 /// How often the file of events is looked at.
-const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The bytes that are read at once; the same amount is freed after reading.
 const CHUNK: usize = 4 << 20;
 /// A run in virtual time is given up when that does not advance for so long: a program computes
-/// without end, or waits in a loop that neither sleeps nor reads a clock.
+/// without end, or waits in a loop that neither sleeps nor reads a clock. Looks are counted, and not the time between
+/// them, as all of the run may be stopped.
 const STANDSTILL: Duration = Duration::from_secs(120);
 /// The message of a guest that is short of memory on the host.
 const NO_MEMORY: &str = "Kernel mode signal 7";
@@ -71,19 +72,22 @@ pub(crate) fn follow(
     let mut telling = Telling::new(scenario, place, observer);
     let mut reader = Reader::new(scribe.events.take());
     let in_virtual_time = place == Place::Guest && !scenario.programs.is_empty();
-    let mut progress = Instant::now();
+    let mut waited = Duration::ZERO;
     loop {
         // Data that it wrote before it ended is read after it ended.
         let ended = scribe.ended()?;
         while reader.read()? {
             reader.events(|event| telling.tell(event))?;
-            progress = Instant::now();
+            waited = Duration::ZERO;
         }
         match ended {
-            None if in_virtual_time && progress.elapsed() > STANDSTILL => {
+            None if in_virtual_time && waited > STANDSTILL => {
                 return Err(stands_still(scenario));
             }
-            None => scribe.wait(),
+            None => {
+                scribe.wait();
+                waited += LOOK_EVERY;
+            }
             Some(status) => {
                 let Some(ending) = telling.ending.take() else {
                     return Err(scribe.exit_report(status));
@@ -163,7 +167,8 @@ impl Scribe {
     fn wait(&self) {
         use rustix::event::{PollFd, PollFlags, poll};
         let mut end = [PollFd::from_borrowed_fd(self.pidfd.as_fd(), PollFlags::IN)];
-        let _ = poll(&mut end, Some(&LOOK_EVERY));
+        let span = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.as_nanos() as _ };
+        let _ = poll(&mut end, Some(&span));
     }
 
     /// Why there is no result.
