@@ -266,7 +266,8 @@ pub trait Qdisc<P: Packet> {
     /// The backlog now, in all queues together.
     fn backlog(&self) -> Backlog;
 
-    /// The packet at the head of `queue`, whose turn may be next; `None` also where there is a queue per flow.
+    /// The packet at the head of `queue`, which leaves that queue next unless it is dropped; `None` where it is empty, and
+    /// where each flow has a queue.
     fn head(&self, _queue: Queue) -> Option<&P> {
         None
     }
