@@ -150,7 +150,7 @@ impl Connections {
     /// Whether the connection at this place is one of a long flow or of an application.
     #[inline]
     pub fn is_lasting(&self, slot: u32) -> bool {
-        self.places[slot as usize].as_ref().is_some_and(|flow| flow.lasts)
+        self.places[slot as usize].as_ref().is_some_and(|flow| flow.is_lasting())
     }
 
     /// The connection of flow `flow` at this place, unless it is gone.

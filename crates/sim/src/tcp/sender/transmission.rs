@@ -79,7 +79,7 @@ impl Sender {
         }
     }
 
-    /// Sends new segments after anything but an acknowledgement.
+    /// As [`Sender::transmit_units`], for callers that are rare: their code has no copy of it.
     #[inline(never)]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Output) {
         self.transmit_units::<false>(now, out);
