@@ -103,7 +103,7 @@ impl Job {
         let has_programs = !scenario.programs.is_empty();
         Job {
             scenario: scenario.clone(),
-            answers: has_programs || observer.wants_answers(),
+            answers: has_programs || observer.wants().answers,
             programs: has_programs.then_some(programs),
         }
     }

@@ -16,7 +16,7 @@ use std::time::Duration as StdDuration;
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_model::{Direction, FlowId, Scenario, SourceId};
-use l4s_observe::{Contents, Header, HopEvent, Observer, OnWire, Traced};
+use l4s_observe::{Contents, Header, HopEvent, Observer, OnWire, Traced, Wants};
 use l4s_units::{Duration, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -322,7 +322,7 @@ impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
         self.write();
     }
 
-    fn wants_answers(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { arrivals: true, answers: true, ..Wants::NOTHING }
     }
 }

@@ -7,7 +7,7 @@
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
 use l4s_model::{Change, Direction, FlowId, PathEvent, Scenario, SourceId};
-use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced};
+use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer, Traced, Wants};
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::conclude::conclude;
@@ -176,10 +176,6 @@ impl Recorder {
 }
 
 impl<P: Traced> Observer<P> for Recorder {
-    /// A packet counts when it leaves or is dropped.
-    #[inline]
-    fn arrived(&mut self, _: &P, _: Time) {}
-
     #[inline]
     fn marked(&mut self, packet: &P, queue: Queue, cause: MarkCause, now: Time) {
         self.clock(now);
@@ -351,7 +347,9 @@ impl<P: Traced> Observer<P> for Recorder {
         self.series.as_ref().map(Series::interval)
     }
 
-    fn wants_flows(&self) -> bool {
-        self.series.as_ref().is_some_and(Series::with_flows)
+    /// A packet counts when it leaves or is dropped.
+    fn wants(&self) -> Wants {
+        let flows = self.series.as_ref().is_some_and(Series::with_flows);
+        Wants { flows, ..Wants::NOTHING }
     }
 }

@@ -5,7 +5,7 @@ mod support;
 use l4s_aqm::{Config, DropCause, MarkCause, Queue, dualpi2};
 use l4s_measure::{GroupSummary, QueueSummary, Recorder, Scope, Summary};
 use l4s_model::{FlowId, Scenario, SourceId};
-use l4s_observe::{FlowState, FrameEvent, LinkState, Observer};
+use l4s_observe::{FlowState, FrameEvent, LinkState, Observer, Wants};
 use l4s_units::{Bytes, Duration, Ecn, Probability, Time};
 use support::*;
 
@@ -468,6 +468,7 @@ fn two_observers_see_what_one_sees() {
     forward(&mut pair, packet(0, 0), Queue::L, 1.0, at(1500));
     Observer::<Packet>::round_trip(&mut pair, FlowId::new(0), ms(11), at(1600));
     assert_eq!(Observer::<Packet>::sampling_interval(&pair), Some(ms(100)));
+    assert_eq!(Observer::<Packet>::wants(&pair), Wants { flows: true, ..Wants::NOTHING });
     let ((one, other), ()) = pair;
     let (one, other) = (one.finish(engine()), other.unwrap().finish(engine()));
     assert_eq!(one, other);
@@ -475,4 +476,5 @@ fn two_observers_see_what_one_sees() {
     let mut none: Option<l4s_measure::Recorder> = None;
     forward(&mut none, packet(0, 0), Queue::L, 1.0, at(1500));
     assert_eq!(Observer::<Packet>::sampling_interval(&none), None);
+    assert_eq!(Observer::<Packet>::wants(&none), Wants::NOTHING);
 }

@@ -12,5 +12,5 @@ mod observer;
 mod packet;
 mod tee;
 
-pub use observer::{FlowState, FrameEvent, HopEvent, LinkState, Observer, SocketState};
+pub use observer::{FlowState, FrameEvent, HopEvent, LinkState, Observer, SocketState, Wants};
 pub use packet::{Contents, EcnFlags, Header, OnWire, Tcp, Traced, Wire};

@@ -1,5 +1,7 @@
 //! The events that a substrate reports during a run.
 
+use core::ops::BitOr;
+
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_cc::classic_ecn::Report;
 use l4s_model::{FlowId, PathEvent, Scenario, SourceId};
@@ -152,6 +154,44 @@ pub struct LinkState {
     pub base: Option<Probability>,
 }
 
+/// Events that take long to tell, so that an observer says whether it wants them.
+///
+/// Example: [`OnWire`](crate::OnWire).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wants {
+    /// [`Observer::arrived`]: a run on two cores hands each packet over once more.
+    pub arrivals: bool,
+    /// [`Observer::sample_flow`] of simulated flows: there may be thousands.
+    pub flows: bool,
+    /// [`Observer::answered`]: a kernel's packets from clients are captured.
+    pub answers: bool,
+}
+
+impl Wants {
+    /// None of them.
+    pub const NOTHING: Wants = Wants { arrivals: false, flows: false, answers: false };
+}
+
+impl Default for Wants {
+    /// Those of an observer that does not say: all but [`Wants::answers`].
+    fn default() -> Wants {
+        Wants { arrivals: true, flows: true, answers: false }
+    }
+}
+
+impl BitOr for Wants {
+    type Output = Wants;
+
+    /// Those of either.
+    fn bitor(self, other: Wants) -> Wants {
+        Wants {
+            arrivals: self.arrivals || other.arrivals,
+            flows: self.flows || other.flows,
+            answers: self.answers || other.answers,
+        }
+    }
+}
+
 /// Observes a run. Every method may be called before the end of the warm-up, whose time the observer
 /// knows. Times never run backwards, except that reports of sockets may come a little late.
 ///
@@ -255,14 +295,8 @@ pub trait Observer<P: Traced> {
     fn sampling_interval(&self) -> Option<Duration> {
         None
     }
-    /// Whether it implements [`Observer::sample_flow`] for simulated flows. They are not sampled if not: a look at
-    /// thousands of them takes time.
-    fn wants_flows(&self) -> bool {
-        true
-    }
-    /// Whether it implements [`Observer::answered`]. A kernel's packets from clients are captured only
-    /// if so.
-    fn wants_answers(&self) -> bool {
-        false
+    /// Which of the events that take long to tell it implements. It may be told the others as well.
+    fn wants(&self) -> Wants {
+        Wants::default()
     }
 }

@@ -56,7 +56,7 @@ pub trait Traced: l4s_aqm::Packet {
 /// A packet with a form on the wire: every packet that is observed.
 ///
 /// ```
-/// use l4s_observe::{Contents, Header, Observer, OnWire, Tcp, Traced, Wire};
+/// use l4s_observe::{Contents, Header, Observer, OnWire, Tcp, Traced, Wants, Wire};
 /// use l4s_units::Time;
 ///
 /// /// The highest acknowledgement that arrived at a server of the simulator.
@@ -70,8 +70,8 @@ pub trait Traced: l4s_aqm::Packet {
 ///             self.0 = self.0.max(ack);
 ///         }
 ///     }
-///     fn wants_answers(&self) -> bool {
-///         true
+///     fn wants(&self) -> Wants {
+///         Wants { answers: true, ..Wants::NOTHING }
 ///     }
 /// }
 /// ```

@@ -9,7 +9,7 @@ use l4s_cc::classic_ecn::Report;
 use l4s_model::{FlowId, PathEvent, Scenario, SourceId};
 use l4s_units::{Bytes, Duration, Time};
 
-use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, OnWire, Traced};
+use crate::{FlowState, FrameEvent, HopEvent, LinkState, Observer, OnWire, Traced, Wants};
 
 /// Writes the methods of an observer that passes every event on. The text after `|self, tell|` is
 /// the body of each; in it `tell!(observer)` calls the same method of that observer.
@@ -56,6 +56,10 @@ macro_rules! pass_on {
 /// Listens to nothing.
 impl<P: Traced> Observer<P> for () {
     pass_on! { |self, _tell| {} }
+
+    fn wants(&self) -> Wants {
+        Wants::NOTHING
+    }
 }
 
 impl<P: Traced, O: Observer<P> + ?Sized> Observer<P> for &mut O {
@@ -65,12 +69,8 @@ impl<P: Traced, O: Observer<P> + ?Sized> Observer<P> for &mut O {
         (**self).sampling_interval()
     }
 
-    fn wants_flows(&self) -> bool {
-        (**self).wants_flows()
-    }
-
-    fn wants_answers(&self) -> bool {
-        (**self).wants_answers()
+    fn wants(&self) -> Wants {
+        (**self).wants()
     }
 }
 
@@ -82,12 +82,8 @@ impl<P: Traced, O: Observer<P>> Observer<P> for Arc<Mutex<O>> {
         self.lock().unwrap_or_else(PoisonError::into_inner).sampling_interval()
     }
 
-    fn wants_flows(&self) -> bool {
-        self.lock().unwrap_or_else(PoisonError::into_inner).wants_flows()
-    }
-
-    fn wants_answers(&self) -> bool {
-        self.lock().unwrap_or_else(PoisonError::into_inner).wants_answers()
+    fn wants(&self) -> Wants {
+        self.lock().unwrap_or_else(PoisonError::into_inner).wants()
     }
 }
 
@@ -99,12 +95,8 @@ impl<P: Traced, O: Observer<P>> Observer<P> for Option<O> {
         self.as_ref().and_then(|observer| observer.sampling_interval())
     }
 
-    fn wants_flows(&self) -> bool {
-        self.as_ref().is_some_and(|observer| observer.wants_flows())
-    }
-
-    fn wants_answers(&self) -> bool {
-        self.as_ref().is_some_and(|observer| observer.wants_answers())
+    fn wants(&self) -> Wants {
+        self.as_ref().map_or(Wants::NOTHING, |observer| observer.wants())
     }
 }
 
@@ -119,11 +111,7 @@ impl<P: Traced, A: Observer<P>, B: Observer<P>> Observer<P> for (A, B) {
         }
     }
 
-    fn wants_flows(&self) -> bool {
-        self.0.wants_flows() || self.1.wants_flows()
-    }
-
-    fn wants_answers(&self) -> bool {
-        self.0.wants_answers() || self.1.wants_answers()
+    fn wants(&self) -> Wants {
+        self.0.wants() | self.1.wants()
     }
 }

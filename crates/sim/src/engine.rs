@@ -233,7 +233,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     #[inline(always)]
     fn happen(&mut self, event: Event, now: Time) {
         let source = self.schedule.number(event);
-        P::begins(&mut self.observer, Turn { time: now, source, timer: 0 });
+        P::begins(&mut self.observer, Turn::new(now, source, 0));
         self.outcome.events += 1;
         match event {
             Event::Link => self.transmit(now),
@@ -480,7 +480,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             return;
         };
         let source = self.schedule.number(Event::Timers);
-        P::begins(&mut self.observer, Turn { time: now, source, timer });
+        P::begins(&mut self.observer, Turn::new(now, source, timer));
         let slot = timer / 2;
         if timer % 2 == 0 {
             self.serve(slot, now, |server, out| server.on_timer(now, out));
@@ -645,7 +645,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             self.observer.sample_uplink(state, now);
         }
         self.observer.sample_link(link_state(&self.bottleneck, now), now);
-        if !self.observer.wants_flows() {
+        if !self.observer.wants().flows {
             return;
         }
         for flow in self.connections.lasting() {

@@ -16,7 +16,6 @@
 //! half. The first half depends on the second by messages alone, and receives them before their time. So its own events
 //! are in the same order without the second half, which takes the first of both each time.
 
-use std::cmp::Ordering;
 use std::mem;
 use std::panic::resume_unwind;
 use std::sync::mpsc;
@@ -26,7 +25,7 @@ use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_bottleneck::Straddling;
 use l4s_cc::classic_ecn::Report;
 use l4s_model::{Direction, FlowId, Group, Scenario};
-use l4s_observe::{FlowState, HopEvent, LinkState, Observer};
+use l4s_observe::{FlowState, HopEvent, LinkState, Observer, Wants};
 use l4s_units::{Duration, Time};
 
 use super::{Engine, Event, Outcome, Part, Turn};
@@ -45,11 +44,11 @@ impl Part<Log> for Servers {
 
     #[inline]
     fn begins(log: &mut Log, turn: Turn) {
-        (log.turn, log.is_new) = (turn, true);
+        log.turn = Some(turn);
     }
 
     fn finished(log: &mut Log, slot: u32) {
-        log.push(Record::Finished(slot));
+        log.push(What::Finished(slot));
     }
 }
 
@@ -61,17 +60,29 @@ impl<O> Part<O> for Clients {
     const CLIENTS: bool = true;
 }
 
-/// An event of the first half: a call of [`Observer`], unless something else is said.
+/// What the first half has to tell.
 #[derive(Debug)]
-enum Record {
-    /// The records up to the next of this kind are of one event.
-    Turn(Turn),
+struct Record {
+    /// The turn of the event that begins with it; `None` if it is of the same event as the record before.
+    turn: Option<Turn>,
+    what: What,
+}
+
+/// A line of the cache: the log goes from core to core.
+const _: () = assert!(size_of::<Record>() <= 64);
+
+/// A call of [`Observer`], unless something else is said.
+#[derive(Debug)]
+enum What {
     Arrived(Packet),
     Marked(Packet, Queue, MarkCause),
     /// It goes on to the second half, too.
     Departed(Packet, Queue, Duration),
     Dropped(Packet, Queue, DropCause),
-    AtHop(u16, Packet, Queue, HopEvent),
+    /// The usual [`Observer::at_hop`].
+    LeftHop(u16, Packet, Queue, Duration),
+    /// Any.
+    AtHop(Box<(u16, Packet, Queue, HopEvent)>),
     /// All of the long flow at this place is acknowledged.
     Finished(u32),
     Detected(FlowId, Box<Report>),
@@ -84,76 +95,75 @@ enum Record {
 /// The observer of the first half.
 struct Log {
     records: Vec<Record>,
-    /// Of the present event.
-    turn: Turn,
-    /// Whether there is no record of that.
-    is_new: bool,
+    /// Of the present event, if it has no record.
+    turn: Option<Turn>,
     sampling: Option<Duration>,
-    wants_flows: bool,
+    wants: Wants,
 }
 
 impl Log {
     #[inline]
-    fn push(&mut self, record: Record) {
-        if self.is_new {
-            self.records.push(Record::Turn(self.turn));
-            self.is_new = false;
-        }
-        self.records.push(record);
+    fn push(&mut self, what: What) {
+        self.records.push(Record { turn: self.turn.take(), what });
     }
 }
 
 impl Observer<Packet> for Log {
     #[inline]
     fn arrived(&mut self, packet: &Packet, _: Time) {
-        self.push(Record::Arrived(*packet));
+        if self.wants.arrivals {
+            self.push(What::Arrived(*packet));
+        }
     }
 
     #[inline]
     fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, _: Time) {
-        self.push(Record::Marked(*packet, queue, cause));
+        self.push(What::Marked(*packet, queue, cause));
     }
 
     #[inline]
     fn departed(&mut self, packet: &Packet, queue: Queue, sojourn: Duration, _: Time) {
-        self.push(Record::Departed(*packet, queue, sojourn));
+        self.push(What::Departed(*packet, queue, sojourn));
     }
 
     fn dropped(&mut self, packet: &Packet, queue: Queue, cause: DropCause, _: Time) {
-        self.push(Record::Dropped(*packet, queue, cause));
+        self.push(What::Dropped(*packet, queue, cause));
     }
 
     fn at_hop(&mut self, hop: u16, packet: &Packet, queue: Queue, what: HopEvent, _: Time) {
-        self.push(Record::AtHop(hop, *packet, queue, what));
+        self.push(match what {
+            HopEvent::Departed(sojourn) => What::LeftHop(hop, *packet, queue, sojourn),
+            _ => What::AtHop(Box::new((hop, *packet, queue, what))),
+        });
     }
 
     fn detected(&mut self, flow: FlowId, report: Report, _: Time) {
-        self.push(Record::Detected(flow, Box::new(report)));
+        self.push(What::Detected(flow, Box::new(report)));
     }
 
     #[inline]
     fn round_trip(&mut self, flow: FlowId, rtt: Duration, _: Time) {
-        self.push(Record::RoundTrip(flow, rtt));
+        self.push(What::RoundTrip(flow, rtt));
     }
 
     fn retransmitted(&mut self, flow: FlowId, _: Time) {
-        self.push(Record::Retransmitted(flow));
+        self.push(What::Retransmitted(flow));
     }
 
     fn sample_link(&mut self, state: LinkState, _: Time) {
-        self.push(Record::Link(state));
+        self.push(What::Link(state));
     }
 
     fn sample_flow(&mut self, state: FlowState, _: Time) {
-        self.push(Record::Flow(Box::new(state)));
+        self.push(What::Flow(Box::new(state)));
     }
 
     fn sampling_interval(&self) -> Option<Duration> {
         self.sampling
     }
 
-    fn wants_flows(&self) -> bool {
-        self.wants_flows
+    fn wants(&self) -> Wants {
+        self.wants
     }
 }
 
@@ -210,20 +220,16 @@ pub fn run_on_two_cores<O: Observer<Packet>>(
     scenario: &Scenario,
     observer: &mut O,
 ) -> Option<Outcome> {
-    let lookahead = lookahead(scenario).filter(|_| !observer.wants_answers())?;
+    let wants = observer.wants();
+    let lookahead = lookahead(scenario).filter(|_| !wants.answers)?;
     let end = Time::ZERO + scenario.duration;
     let slice = lookahead / SLICES as u64;
     // The first slice is time zero alone. The others begin after the end of the one before. So messages of a slice arrive a
     // lookahead later, in a slice that the first half has not begun.
     let ends = || (0..).map(move |n: u64| (Time::ZERO + slice * n).min(end));
     let count = 1 + scenario.duration.as_nanos().div_ceil(slice.as_nanos()) as usize;
-    let log = Log {
-        records: Vec::new(),
-        turn: Turn::default(),
-        is_new: true,
-        sampling: observer.sampling_interval(),
-        wants_flows: observer.wants_flows(),
-    };
+    let sampling = observer.sampling_interval();
+    let log = Log { records: Vec::new(), turn: None, sampling, wants };
     let mut servers: Engine<Log, Servers> = Engine::new(scenario, log);
     let mut clients: Engine<&mut O, Clients> = Engine::new(scenario, observer);
     let (forth, to_clients) = mpsc::channel::<Slice>();
@@ -274,14 +280,12 @@ impl<O: Observer<Packet>> Engine<O, Clients> {
     /// Replays the first half up to `until`, among the events of this one.
     fn follow(&mut self, records: &[Record], until: Time) {
         let mut now = Time::ZERO;
-        for record in records {
-            match record {
-                Record::Turn(turn) => {
-                    self.advance_before(*turn);
-                    now = turn.time;
-                }
-                record => self.replay(record, now),
+        for Record { turn, what } in records {
+            if let Some(turn) = *turn {
+                self.advance_before(turn);
+                now = turn.time;
             }
+            self.replay(what, now);
         }
         self.advance(until);
     }
@@ -291,39 +295,41 @@ impl<O: Observer<Packet>> Engine<O, Clients> {
         loop {
             let (time, event) = self.schedule.next();
             let source = self.schedule.number(event);
-            // Both halves have timers, and some that come up are not due.
-            let is_later = match (time, source).cmp(&(turn.time, turn.source)) {
-                Ordering::Less => false,
-                Ordering::Equal => self.timers.due(time).is_none_or(|timer| timer > turn.timer),
-                Ordering::Greater => true,
+            // Both halves have timers. To one that comes up and is not due nothing happens.
+            let timer = match event {
+                Event::Timers if time == turn.time => self.timers.due(time).unwrap_or(0),
+                _ => 0,
             };
-            if is_later {
+            if Turn::new(time, source, timer) > turn {
                 return;
             }
             self.happen(event, time);
         }
     }
 
-    fn replay(&mut self, record: &Record, now: Time) {
+    fn replay(&mut self, what: &What, now: Time) {
         let observer = &mut self.observer;
-        match record {
-            Record::Turn(_) => {}
-            Record::Arrived(packet) => observer.arrived(packet, now),
-            Record::Marked(packet, queue, cause) => observer.marked(packet, *queue, *cause, now),
-            Record::Departed(packet, queue, sojourn) => {
+        match what {
+            What::Arrived(packet) => observer.arrived(packet, now),
+            What::Marked(packet, queue, cause) => observer.marked(packet, *queue, *cause, now),
+            What::Departed(packet, queue, sojourn) => {
                 observer.departed(packet, *queue, *sojourn, now);
                 self.arrive(packet, now);
             }
-            Record::Dropped(packet, queue, cause) => observer.dropped(packet, *queue, *cause, now),
-            Record::AtHop(hop, packet, queue, what) => {
+            What::Dropped(packet, queue, cause) => observer.dropped(packet, *queue, *cause, now),
+            What::LeftHop(hop, packet, queue, sojourn) => {
+                observer.at_hop(*hop, packet, *queue, HopEvent::Departed(*sojourn), now);
+            }
+            What::AtHop(event) => {
+                let (hop, packet, queue, what) = &**event;
                 observer.at_hop(*hop, packet, *queue, *what, now);
             }
-            Record::Finished(slot) => self.connections.finish(*slot),
-            Record::Detected(flow, report) => observer.detected(*flow, **report, now),
-            Record::RoundTrip(flow, rtt) => observer.round_trip(*flow, *rtt, now),
-            Record::Retransmitted(flow) => observer.retransmitted(*flow, now),
-            Record::Link(state) => observer.sample_link(*state, now),
-            Record::Flow(state) => observer.sample_flow(**state, now),
+            What::Finished(slot) => self.connections.finish(*slot),
+            What::Detected(flow, report) => observer.detected(*flow, **report, now),
+            What::RoundTrip(flow, rtt) => observer.round_trip(*flow, *rtt, now),
+            What::Retransmitted(flow) => observer.retransmitted(*flow, now),
+            What::Link(state) => observer.sample_link(*state, now),
+            What::Flow(state) => observer.sample_flow(**state, now),
         }
     }
 
@@ -342,8 +348,8 @@ fn finish<O: Observer<Packet>>(
     end: Time,
 ) -> Outcome {
     servers.detect(end);
-    for record in mem::take(&mut servers.observer.records) {
-        clients.replay(&record, end);
+    for Record { what, .. } in mem::take(&mut servers.observer.records) {
+        clients.replay(&what, end);
     }
     let Straddling { before, after } = servers.bottleneck.straddling(end);
     clients.observer.straddled(None, before, after);

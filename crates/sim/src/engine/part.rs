@@ -1,5 +1,7 @@
 //! The part of a run that an engine does, and the order of events that all parts share.
 
+use core::num::NonZero;
+
 use l4s_units::Time;
 
 /// The part of a run that an engine does: all of it, or one of the halves that run beside each other
@@ -25,11 +27,18 @@ impl<O> Part<O> for Whole {
 }
 
 /// When an event has its turn: events are in the order of this.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Turn {
     pub time: Time,
-    /// The [number](crate::schedule::Schedule::number) of its source.
-    pub source: usize,
+    /// The [number](crate::schedule::Schedule::number) of its source, and one: so `Option<Turn>` takes no more memory.
+    source: NonZero<u32>,
     /// The number of the timer that fires, if one does.
-    pub timer: u32,
+    timer: u32,
+}
+
+impl Turn {
+    #[inline(always)]
+    pub fn new(time: Time, source: usize, timer: u32) -> Turn {
+        Turn { time, source: NonZero::<u32>::MIN.saturating_add(source as u32), timer }
+    }
 }
