@@ -154,7 +154,7 @@ pub struct LinkState {
     pub base: Option<Probability>,
 }
 
-/// Events that take long to tell, so that an observer says whether it wants them.
+/// Whether an observer implements events that take long to report.
 ///
 /// Example: [`OnWire`](crate::OnWire).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -295,7 +295,7 @@ pub trait Observer<P: Traced> {
     fn sampling_interval(&self) -> Option<Duration> {
         None
     }
-    /// Which of the events that take long to tell it implements. It may be told the others as well.
+    /// Which of the events that take long to report it implements. It may receive the others as well.
     fn wants(&self) -> Wants {
         Wants::default()
     }

@@ -145,8 +145,10 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             .counted_from(Time::ZERO + scenario.warmup);
         let agenda = Agenda::new(scenario, &writers);
         schedule.set(Event::Agenda, agenda.next());
-        if P::SERVERS {
+        if P::BOTTLENECK {
             schedule.set(Event::Tick, bottleneck.next_tick());
+        }
+        if P::SERVERS || P::BOTTLENECK {
             let first = observer.sampling_interval().map(|interval| Time::ZERO + interval);
             schedule.set(Event::Sample, first.unwrap_or(Time::NEVER));
         }
@@ -157,7 +159,7 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             schedule.set(Event::Udp(n), source.next());
         }
         for hop in 0..hops.count() {
-            let is_here = if hops.is_behind(hop) { P::CLIENTS } else { P::SERVERS };
+            let is_here = if hops.is_behind(hop) { P::CLIENTS } else { P::BOTTLENECK };
             if is_here {
                 schedule.set(Event::HopTick(hop), hops.next_tick(hop));
             }
@@ -261,8 +263,10 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
 
     /// A server or a source sends a packet.
     #[inline(always)]
-    fn send(&mut self, packet: Packet, now: Time) {
-        if self.direct {
+    pub(super) fn send(&mut self, packet: Packet, now: Time) {
+        if !P::BOTTLENECK {
+            P::sent(&mut self.observer, &packet);
+        } else if self.direct {
             self.enqueue(packet, now);
         } else {
             self.set_out(packet, now);
@@ -505,12 +509,14 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     fn take_up(&mut self, now: Time) {
         let Some(item) = self.agenda.take() else { return };
         self.schedule.set(Event::Agenda, self.agenda.next());
+        if !P::CLIENTS {
+            // The other half has the same event.
+            self.outcome.events -= 1;
+        }
         match item {
             Item::Open { slot: number, flow } => {
                 self.connect(number);
                 if !P::CLIENTS {
-                    // The other half has the same event.
-                    self.outcome.events -= 1;
                     return;
                 }
                 // It may have been given up, and its place taken by another.
@@ -573,6 +579,12 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
     }
 
     fn change(&mut self, change: &Change, successor: Successor, now: Time) {
+        for (group, rtt) in &change.rtts {
+            self.lines[*group].route(*rtt);
+        }
+        if !P::BOTTLENECK {
+            return;
+        }
         if let Some(rate) = change.rate {
             self.bottleneck.set_rate(rate, now);
         }
@@ -580,9 +592,6 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             let mut watch = Forward { observer: &mut self.observer, mail: &mut self.mail };
             self.bottleneck.replace_aqm(aqm, successor, now, &mut watch);
             self.schedule.set(Event::Tick, self.bottleneck.next_tick());
-        }
-        for (group, rtt) in &change.rtts {
-            self.lines[*group].route(*rtt);
         }
         for (path, change) in &change.paths {
             self.imperfect.change(*path, change);
@@ -640,12 +649,14 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
 
     /// Reports the state of the link and of every lasting flow.
     pub fn tell_state(&mut self, now: Time) {
-        if let Some(number) = self.hops.uplink() {
-            let state = link_state(&self.hops.link(number).queue, now);
-            self.observer.sample_uplink(state, now);
+        if P::BOTTLENECK {
+            if let Some(number) = self.hops.uplink() {
+                let state = link_state(&self.hops.link(number).queue, now);
+                self.observer.sample_uplink(state, now);
+            }
+            self.observer.sample_link(link_state(&self.bottleneck, now), now);
         }
-        self.observer.sample_link(link_state(&self.bottleneck, now), now);
-        if !self.observer.wants().flows {
+        if !P::SERVERS || !self.observer.wants().flows {
             return;
         }
         for flow in self.connections.lasting() {

@@ -132,7 +132,7 @@ fn bundled_scenarios_are_the_same_on_two_cores() {
             check(each.name, scenario);
         }
     }
-    assert!(names >= 20, "{names}");
+    assert!(names >= 40, "{names} of {}", bundled::ALL.len());
 }
 
 /// A client's timer expires with the timer of another flow's server, whose number is higher. Both lost a SYN-ACK, so that one sends
@@ -214,25 +214,56 @@ fn hops() -> impl Strategy<Value = String> {
     })
 }
 
+/// A link of this many Mb/s, or one that carries several packets at a time.
+fn link() -> impl Strategy<Value = String> {
+    let plain = (2u32..200).prop_map(|rate| format!("rate = \"{rate}mbit\""));
+    let others = prop::sample::select(vec![
+        "rate = \"30mbit\"\naggregation = \"4ms\"",
+        "trace = \"cable-1\"\ntrace_scale = \"20mbit\"",
+        "wifi = { standard = \"n\", mcs = 3 }",
+        "cell = { layers = 1, loss = 0.1 }",
+    ]);
+    prop_oneof![2 => plain, 1 => others.prop_map(str::to_owned)]
+}
+
+fn changes() -> impl Strategy<Value = String> {
+    let what = prop::sample::select(vec![
+        "link.rate = \"11mbit\"",
+        "aqm = \"codel\"",
+        "aqm = \"dualpi2\"",
+        "group.A.rtt = \"3ms\"",
+        "group.B.rtt = \"70ms\"",
+    ]);
+    prop::collection::vec((150u32..700, what), 0..4).prop_map(|mut changes| {
+        changes.sort_unstable();
+        changes.dedup_by_key(|(ms, _)| *ms);
+        let text = |(ms, what)| format!("[[at]]\ntime = \"{ms}ms\"\n{what}\n");
+        changes.into_iter().map(text).collect()
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_scenario_is_the_same_on_two_cores(
         seed in 1u32..1000,
-        rate in 2u32..200,
+        link in link(),
         aqm in prop::sample::select(vec!["dualpi2", "pie", "codel", "fq_codel", "fifo", "red"]),
         host_jitter: bool,
         ack_loss in prop::sample::select(vec!["0", "0.05"]),
         (a, b) in (group("A"), group("B")),
         hops in hops(),
         udp in prop::option::of(1u32..40),
+        changes in changes(),
     ) {
+        // Such a link has no other rate.
+        let changes = if link.starts_with("rate") { changes } else { String::new() };
         let udp = udp.map_or(String::new(), |rate| {
             format!("[[udp]]\nname = \"U\"\nrate = \"{rate}mbit\"\necn = \"ect1\"\n")
         });
         let text = format!(
             "duration = \"800ms\"\nwarmup = \"100ms\"\nseed = {seed}\nhost_jitter = {host_jitter}\naqm = \"{aqm}\"\n\
-             [link]\nrate = \"{rate}mbit\"\nack_loss = {ack_loss}\n{a}{b}{hops}{udp}"
+             [link]\n{link}\nack_loss = {ack_loss}\n{a}{b}{hops}{udp}{changes}"
         );
         let scenario = scenario(&text, &[]);
         prop_assert!(l4s_sim::lookahead(&scenario).is_some());

@@ -1,11 +1,14 @@
-//! A run on two cores: servers, and the path up to the bottleneck, on one; clients, and the path behind it, on the other.
+//! A run on two cores: servers on one; clients, and the path to them, on the other.
 //!
 //! ```text
-//!         first half                          second half
-//!  servers ─▶ hops before ─▶ bottleneck ──▶ hops behind ─▶ clients
+//!  first half               second half
+//!  servers ──▶ hops before ─▶ bottleneck ─▶ hops behind ─▶ clients
 //!     ▲                                                       │
 //!     └──────────────────── delay: the RTT ───────────────────┘
 //! ```
+//!
+//! Queues behind the bottleneck have much of the work. Where there are some, the path up to the bottleneck belongs to the first
+//! half.
 //!
 //! A client's message arrives at its server a base RTT later. So the first half may be so far ahead of the
 //! second: it is the lookahead of a conservative parallel simulation. The first half advances in slices, and
@@ -16,15 +19,14 @@
 //! half. The first half depends on the second by messages alone, and receives them before their time. So its own events
 //! are in the same order without the second half, which takes the first of both each time.
 
-use std::mem;
 use std::panic::resume_unwind;
-use std::sync::mpsc;
-use std::thread;
+use std::sync::mpsc::{self, Receiver, RecvError, TryRecvError};
+use std::{hint, mem, thread};
 
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_bottleneck::Straddling;
 use l4s_cc::classic_ecn::Report;
-use l4s_model::{Direction, FlowId, Group, Scenario};
+use l4s_model::{Direction, FlowId, Scenario, Side};
 use l4s_observe::{FlowState, HopEvent, LinkState, Observer, Wants};
 use l4s_units::{Duration, Time};
 
@@ -35,16 +37,25 @@ use crate::packet::Packet;
 /// Slices of a lookahead. More let the halves differ less in how far they are; fewer cost fewer switches.
 const SLICES: usize = 8;
 
-/// The first half.
-struct Servers;
+/// How often a half looks for the next slice before it sleeps: for some 0.2 ms.
+const LOOKS: usize = 5000;
 
-impl Part<Log> for Servers {
+/// The first half, with or without the bottleneck.
+struct Servers<const BOTTLENECK: bool>;
+
+impl<const BOTTLENECK: bool> Part<Log> for Servers<BOTTLENECK> {
     const SERVERS: bool = true;
+    const BOTTLENECK: bool = BOTTLENECK;
     const CLIENTS: bool = false;
 
-    #[inline]
+    #[inline(always)]
     fn begins(log: &mut Log, turn: Turn) {
         log.turn = Some(turn);
+    }
+
+    #[inline(always)]
+    fn sent(log: &mut Log, packet: &Packet) {
+        log.push(What::Sent(*packet));
     }
 
     fn finished(log: &mut Log, slot: u32) {
@@ -52,15 +63,16 @@ impl Part<Log> for Servers {
     }
 }
 
-/// The second half.
-struct Clients;
+/// The second half, with the bottleneck where the first is without.
+struct Clients<const BOTTLENECK: bool>;
 
-impl<O> Part<O> for Clients {
+impl<O, const BOTTLENECK: bool> Part<O> for Clients<BOTTLENECK> {
     const SERVERS: bool = false;
+    const BOTTLENECK: bool = BOTTLENECK;
     const CLIENTS: bool = true;
 }
 
-/// What the first half has to tell.
+/// An event of the first half, or more of one.
 #[derive(Debug)]
 struct Record {
     /// The turn of the event that begins with it; `None` if it is of the same event as the record before.
@@ -74,6 +86,8 @@ const _: () = assert!(size_of::<Record>() <= 64);
 /// A call of [`Observer`], unless something else is said.
 #[derive(Debug)]
 enum What {
+    /// A packet leaves its server. It goes on to the second half.
+    Sent(Packet),
     Arrived(Packet),
     Marked(Packet, Queue, MarkCause),
     /// It goes on to the second half, too.
@@ -176,27 +190,31 @@ struct Slice {
 }
 
 /// How long a client's packet takes to its server at least: so far the servers of a run may be ahead. `None` where servers
-/// and clients have more in common than packets: `[[app]]`, `[[web]]`, `[[path]]`, `[[at]]`, an uplink, and a link
-/// that follows a trace, aggregates or is a radio.
+/// and clients have more in common than packets: `[[app]]`, `[[web]]`, `[[path]]`, an uplink, and groups that send up.
 ///
 /// Example: [`run_on_two_cores`].
 pub fn lookahead(scenario: &Scenario) -> Option<Duration> {
-    let Scenario { link, groups, apps, web, paths, uplink, changes, .. } = scenario;
+    let Scenario { groups, apps, web, paths, uplink, changes, .. } = scenario;
     let goes_up = |source| scenario.direction_of(source) == Direction::Up;
     let is_one = !apps.is_empty()
         || !web.is_empty()
         || !paths.is_empty()
-        || !changes.is_empty()
         || uplink.is_some()
-        || (0..scenario.roster().sources()).any(goes_up)
-        || link.trace.is_some()
-        || link.radio.is_some()
-        || !link.aggregation.is_zero();
+        || (0..scenario.roster().sources()).any(goes_up);
     if is_one {
         return None;
     }
-    let rtt = |group: &Group| group.rtt;
-    groups.iter().map(rtt).min().filter(|rtt| !(*rtt / SLICES as u64).is_zero())
+    let changed = changes.iter().flat_map(|change| change.rtts.iter().map(|(_, rtt)| *rtt));
+    let rtts = groups.iter().map(|group| group.rtt).chain(changed);
+    rtts.min().filter(|rtt| !(*rtt / SLICES as u64).is_zero())
+}
+
+/// Whether the cut is behind the bottleneck, as queues behind it have much of the work. A link that carries several packets at a
+/// time delivers them later than it reports them, so it is in one half with the clients.
+fn is_behind(scenario: &Scenario) -> bool {
+    let link = &scenario.link;
+    let carries = link.trace.is_some() || link.radio.is_some() || !link.aggregation.is_zero();
+    !carries && scenario.hops.iter().any(|hop| hop.side == Side::Behind)
 }
 
 /// As [`run`](crate::run), on two cores: `observer` receives the same events in the same order. `None`, without a run, where
@@ -220,18 +238,29 @@ pub fn run_on_two_cores<O: Observer<Packet>>(
     scenario: &Scenario,
     observer: &mut O,
 ) -> Option<Outcome> {
-    let wants = observer.wants();
-    let lookahead = lookahead(scenario).filter(|_| !wants.answers)?;
+    let lookahead = lookahead(scenario).filter(|_| !observer.wants().answers)?;
+    Some(match is_behind(scenario) {
+        true => run_halves::<_, Servers<true>, Clients<false>>(scenario, observer, lookahead),
+        false => run_halves::<_, Servers<false>, Clients<true>>(scenario, observer, lookahead),
+    })
+}
+
+fn run_halves<O, S, C>(scenario: &Scenario, observer: O, lookahead: Duration) -> Outcome
+where
+    O: Observer<Packet>,
+    S: Part<Log> + Send,
+    C: Part<O>,
+{
     let end = Time::ZERO + scenario.duration;
     let slice = lookahead / SLICES as u64;
     // The first slice is time zero alone. The others begin after the end of the one before. So messages of a slice arrive a
     // lookahead later, in a slice that the first half has not begun.
     let ends = || (0..).map(move |n: u64| (Time::ZERO + slice * n).min(end));
     let count = 1 + scenario.duration.as_nanos().div_ceil(slice.as_nanos()) as usize;
-    let sampling = observer.sampling_interval();
+    let (sampling, wants) = (observer.sampling_interval(), observer.wants());
     let log = Log { records: Vec::new(), turn: None, sampling, wants };
-    let mut servers: Engine<Log, Servers> = Engine::new(scenario, log);
-    let mut clients: Engine<&mut O, Clients> = Engine::new(scenario, observer);
+    let mut servers: Engine<Log, S> = Engine::new(scenario, log);
+    let mut clients: Engine<O, C> = Engine::new(scenario, observer);
     let (forth, to_clients) = mpsc::channel::<Slice>();
     let (back, to_servers) = mpsc::channel::<Slice>();
     // Both ends of each channel are in the closures, so that one half ends if the other panics.
@@ -240,7 +269,7 @@ pub fn run_on_two_cores<O: Observer<Packet>>(
             for (number, until) in ends().take(count).enumerate() {
                 let mut slice = Slice::default();
                 if number >= SLICES {
-                    let Ok(received) = to_servers.recv() else { break };
+                    let Ok(received) = receive(&to_servers) else { break };
                     slice = received;
                 }
                 servers.take(&mut slice.messages);
@@ -253,7 +282,7 @@ pub fn run_on_two_cores<O: Observer<Packet>>(
             servers
         });
         for until in ends().take(count) {
-            let Ok(mut slice) = to_clients.recv() else { break };
+            let Ok(mut slice) = receive(&to_clients) else { break };
             clients.follow(&slice.records, until);
             slice.records.clear();
             clients.give(&mut slice.messages);
@@ -262,10 +291,22 @@ pub fn run_on_two_cores<O: Observer<Packet>>(
         }
         (first.join().unwrap_or_else(|panic| resume_unwind(panic)), clients)
     });
-    Some(finish(servers, clients, end))
+    finish(servers, clients, end)
 }
 
-impl Engine<Log, Servers> {
+/// The next slice. To sleep and wake up takes longer than most slices, so before that it looks again and again.
+fn receive(from: &Receiver<Slice>) -> Result<Slice, RecvError> {
+    for _ in 0..LOOKS {
+        match from.try_recv() {
+            Ok(slice) => return Ok(slice),
+            Err(TryRecvError::Disconnected) => return Err(RecvError),
+            Err(TryRecvError::Empty) => hint::spin_loop(),
+        }
+    }
+    from.recv()
+}
+
+impl<S: Part<Log>> Engine<Log, S> {
     /// Messages set out to servers.
     fn take(&mut self, messages: &mut Vec<(usize, Return)>) {
         for (group, message) in messages.drain(..) {
@@ -276,7 +317,7 @@ impl Engine<Log, Servers> {
     }
 }
 
-impl<O: Observer<Packet>> Engine<O, Clients> {
+impl<O: Observer<Packet>, C: Part<O>> Engine<O, C> {
     /// Replays the first half up to `until`, among the events of this one.
     fn follow(&mut self, records: &[Record], until: Time) {
         let mut now = Time::ZERO;
@@ -310,6 +351,7 @@ impl<O: Observer<Packet>> Engine<O, Clients> {
     fn replay(&mut self, what: &What, now: Time) {
         let observer = &mut self.observer;
         match what {
+            What::Sent(packet) => self.send(*packet, now),
             What::Arrived(packet) => observer.arrived(packet, now),
             What::Marked(packet, queue, cause) => observer.marked(packet, *queue, *cause, now),
             What::Departed(packet, queue, sojourn) => {
@@ -342,26 +384,25 @@ impl<O: Observer<Packet>> Engine<O, Clients> {
 }
 
 /// As [`Engine::finish`], of both.
-fn finish<O: Observer<Packet>>(
-    mut servers: Engine<Log, Servers>,
-    mut clients: Engine<O, Clients>,
+fn finish<O: Observer<Packet>, S: Part<Log>, C: Part<O>>(
+    mut servers: Engine<Log, S>,
+    mut clients: Engine<O, C>,
     end: Time,
 ) -> Outcome {
     servers.detect(end);
     for Record { what, .. } in mem::take(&mut servers.observer.records) {
         clients.replay(&what, end);
     }
-    let Straddling { before, after } = servers.bottleneck.straddling(end);
+    let bottleneck = if S::BOTTLENECK { &mut servers.bottleneck } else { &mut clients.bottleneck };
+    let Straddling { before, after } = bottleneck.straddling(end);
     clients.observer.straddled(None, before, after);
     for number in 0..clients.hops.links() {
         let hop = clients.hops.link(number).hop;
-        let hops = match clients.hops.is_behind(hop.into()) {
-            true => &mut clients.hops,
-            false => &mut servers.hops,
-        };
+        let is_first = S::BOTTLENECK && !clients.hops.is_behind(hop.into());
+        let hops = if is_first { &mut servers.hops } else { &mut clients.hops };
         let Straddling { before, after } = hops.link(number).queue.straddling(end);
         clients.observer.straddled(Some(hop), before, after);
     }
-    let events = servers.outcome.events + clients.outcome.events;
-    Outcome { events, ..servers.outcome }
+    let [one, other] = [servers.outcome, clients.outcome];
+    Outcome { events: one.events + other.events, packets: one.packets + other.packets }
 }

@@ -4,16 +4,23 @@ use core::num::NonZero;
 
 use l4s_units::Time;
 
+use crate::packet::Packet;
+
 /// The part of a run that an engine does: all of it, or one of the halves that run beside each other
 /// ([`super::halves`]).
 pub(crate) trait Part<O> {
-    /// Whether it has the servers, and the path up to the bottleneck.
+    /// Whether it has the servers.
     const SERVERS: bool;
-    /// Whether it has the clients, and the path behind the bottleneck.
+    /// Whether it has the bottleneck, and the path before it.
+    const BOTTLENECK: bool;
+    /// Whether it has the path behind the bottleneck, and the clients.
     const CLIENTS: bool;
     /// An event begins.
     #[inline(always)]
     fn begins(_: &mut O, _: Turn) {}
+    /// A packet leaves its server, in a part without the bottleneck.
+    #[inline(always)]
+    fn sent(_: &mut O, _: &Packet) {}
     /// All of the long flow at this place is acknowledged.
     fn finished(_: &mut O, _: u32) {}
 }
@@ -23,6 +30,7 @@ pub(crate) struct Whole;
 
 impl<O> Part<O> for Whole {
     const SERVERS: bool = true;
+    const BOTTLENECK: bool = true;
     const CLIENTS: bool = true;
 }
 
