@@ -21,6 +21,7 @@ mod reenter;
 mod sim;
 #[cfg(kernels)]
 mod trial;
+mod two_cores;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

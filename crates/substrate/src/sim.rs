@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use l4s_model::{Group, Hop, Scenario, Side};
+use l4s_model::{Group, Scenario};
 use l4s_observe::Observer;
 use l4s_sim::{Outcome, Simulation};
-use l4s_units::{Bytes, Duration, Time};
+use l4s_units::{Duration, Time};
 
 use crate::{
     Error, Identity, Lane, Lanes, MOST_DOWNLOADS, Observe, Programs, Ran, Substrate, Watch,
@@ -50,44 +50,6 @@ impl Sim {
         let (Outcome { packets, events, .. }, _) = simulation.finish();
         Ran { time, packets, events: Some(events), ..Ran::default() }
     }
-}
-
-/// The least data that the bottleneck can forward while one half of a run is ahead of the other: some two thousand packets.
-/// With less, the halves wait for each other.
-const LEAST_AHEAD: Bytes = Bytes::new(3_000_000);
-
-impl Sim {
-    /// As [`Sim::simulate`], to the end and on two cores. `None`, without a run, where the second one makes it hardly faster:
-    /// without queues behind the bottleneck, most of the work is in front of that. Nor is there one without the feature
-    /// `two-cores`.
-    pub fn simulate_on_two_cores(
-        &self,
-        scenario: &Scenario,
-        observer: &mut dyn Observer<l4s_sim::Packet>,
-    ) -> Option<Ran> {
-        let ahead = scenario.link.rate.bytes_in(l4s_sim::lookahead(scenario)?);
-        let is_behind = |hop: &Hop| hop.side == Side::Behind;
-        if ahead < LEAST_AHEAD || !scenario.hops.iter().any(is_behind) {
-            return None;
-        }
-        let Outcome { packets, events, .. } = on_two_cores(scenario, observer)?;
-        let time = scenario.duration;
-        Some(Ran { time, packets, events: Some(events), ..Ran::default() })
-    }
-}
-
-/// The observer may be any, so that this is compiled once: the second core has time for calls.
-#[cfg(feature = "two-cores")]
-fn on_two_cores(
-    scenario: &Scenario,
-    mut observer: &mut dyn Observer<l4s_sim::Packet>,
-) -> Option<Outcome> {
-    l4s_sim::run_on_two_cores(scenario, &mut observer)
-}
-
-#[cfg(not(feature = "two-cores"))]
-fn on_two_cores(_: &Scenario, _: &mut dyn Observer<l4s_sim::Packet>) -> Option<Outcome> {
-    None
 }
 
 impl Identity for Sim {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use l4s_aqm::Queue;
 use l4s_model::{Group, Hop, Link, Per, Scenario, Side};
 use l4s_observe::{Observer, Traced};
-use l4s_substrate::{Programs, Sim, Substrate, to_the_end};
+use l4s_substrate::{Programs, Ran, Sim, Substrate, to_the_end};
 use l4s_units::{Bytes, Duration, Rate, Time};
 
 /// The time at which each packet left the bottleneck, and its delay; and the number of ends of the run.
@@ -53,7 +53,7 @@ fn a_watched_run_reports_its_progress_and_has_the_same_events() {
 }
 
 #[test]
-fn a_large_run_with_a_queue_behind_the_bottleneck_takes_a_second_core() {
+fn a_large_run_with_many_flows_or_a_queue_behind_the_bottleneck_takes_a_second_core() {
     let mut large = scenario();
     let sides = |side| {
         let link = Link::new(Rate::from_mbps(900));
@@ -67,16 +67,25 @@ fn a_large_run_with_a_queue_behind_the_bottleneck_takes_a_second_core() {
         let mut observer = Departures::default();
         Sim.simulate_on_two_cores(scenario, &mut observer).map(|ran| (ran, observer))
     };
-    // At first there is no queue behind the bottleneck, in the end that is slow.
-    assert_eq!(on_two(&large), None);
+    let is_that_of_one = |scenario: &Scenario, (ran, two): (Ran, Departures)| {
+        let mut one = Departures::default();
+        assert_eq!(Sim.simulate(scenario, &mut one, &mut to_the_end), ran);
+        assert!(one == two && one.packets.len() > 1000, "{}", one.packets.len());
+    };
+    // At first there are few flows and no queue behind the bottleneck, in the end that is slow.
     large.hops = vec![before];
     assert_eq!(on_two(&large), None);
     large.hops.push(behind);
-    let (ran, two) = on_two(&large).unwrap();
-    let mut one = Departures::default();
-    assert_eq!(Sim.simulate(&large, &mut one, &mut to_the_end), ran);
-    assert!(one == two && one.packets.len() > 1000, "{}", one.packets.len());
-    large.link = Link::new(Rate::from_mbps(300));
+    is_that_of_one(&large, on_two(&large).unwrap());
+    large.hops.clear();
+    large.groups[0].starts = vec![Time::ZERO; 2000];
+    is_that_of_one(&large, on_two(&large).unwrap());
+    // Whether this has a second core depends on how far the cores are from each other.
+    large.groups[0].starts.truncate(100);
+    if let Some(two) = on_two(&large) {
+        is_that_of_one(&large, two);
+    }
+    large.link = Link::new(Rate::from_mbps(80));
     assert_eq!(on_two(&large), None);
 }
 
