@@ -21,12 +21,12 @@
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 
-use l4s_aqm::{Departure, DropCause, MarkCause, Packet as _, Queue, Watch};
+use l4s_aqm::{Departure, Packet as _};
 use l4s_bottleneck::{
     Bottleneck, Download, Imperfect, Route, Straddling, Successor, Where, stream,
 };
 use l4s_model::{Change, FlowId, Group, Scenario};
-use l4s_observe::{FlowState, FrameEvent, HopEvent, LinkState, Observer};
+use l4s_observe::{FrameEvent, Observer};
 use l4s_units::{Bytes, Duration, Time};
 
 use crate::ack_loss::AckLoss;
@@ -39,12 +39,11 @@ use crate::kind::Kind;
 use crate::line::Line;
 use crate::mail::Mail;
 use crate::message::{Message, Return};
-use crate::packet::{Owner, Packet, Segment, SynAck};
-use crate::quic;
+use crate::packet::{Owner, Packet};
 use crate::schedule::{Event, Schedule};
-use crate::tcp::Output;
 use crate::timers::Timers;
 use crate::udp::Source;
+use forward::{Forward, ForwardOfHop, Outbox};
 use part::{Part, Turn, Whole};
 
 /// A download of which nothing came for so long is given up. It is the patience of clients and
@@ -636,153 +635,17 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
             self.observer.frame(writer.flow, writer.group, FrameEvent::Delivered(delay), now);
         }
     }
-
-    // --- Observation -------------------------------------------------------------------------
-
-    fn sample(&mut self, now: Time) {
-        // A look at a run is no event of it: its numbers do not depend on observers.
-        self.outcome.events -= 1;
-        let Some(interval) = self.observer.sampling_interval() else { return };
-        self.schedule.set(Event::Sample, now + interval);
-        self.tell_state(now);
-    }
-
-    /// Reports the state of the link and of every lasting flow.
-    pub fn tell_state(&mut self, now: Time) {
-        if P::BOTTLENECK {
-            if let Some(number) = self.hops.uplink() {
-                let state = link_state(&self.hops.link(number).queue, now);
-                self.observer.sample_uplink(state, now);
-            }
-            self.observer.sample_link(link_state(&self.bottleneck, now), now);
-        }
-        if !P::SERVERS || !self.observer.wants().flows {
-            return;
-        }
-        for flow in self.connections.lasting() {
-            let server = &flow.server;
-            if server.is_established() {
-                let window = server.window();
-                let state = FlowState {
-                    flow: flow.owner.flow,
-                    group: flow.owner.group,
-                    is_app: self.writers.at(flow.owner.slot).is_some(),
-                    cwnd: window.cwnd,
-                    ssthresh: window.threshold(),
-                    srtt: server.srtt(),
-                    alpha: server.alpha(),
-                    classic_ecn: server.classic_ecn(),
-                    socket: None,
-                };
-                self.observer.sample_flow(state, now);
-            }
-        }
-    }
-}
-
-/// A link now.
-fn link_state(link: &Bottleneck<Packet>, now: Time) -> LinkState {
-    let backlog = link.backlog();
-    LinkState {
-        packets: backlog.packets as u32,
-        bytes: backlog.bytes,
-        owed: link.owed(now),
-        base: link.signal().map(|signal| signal.base),
-    }
-}
-
-/// Forwards the events of the bottleneck's discipline to the observer.
-struct Forward<'a, O> {
-    observer: &'a mut O,
-    mail: &'a mut Mail,
-}
-
-/// The message of a packet that was dropped is no longer kept.
-#[cold]
-fn discard(packet: &Packet, mail: &mut Mail) {
-    if let Some(place) = packet.kept_at() {
-        mail.take(place);
-    }
-}
-
-impl<O: Observer<Packet>> Watch<Packet> for Forward<'_, O> {
-    #[inline]
-    fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, now: Time) {
-        self.observer.marked(packet, queue, cause, now);
-    }
-
-    #[inline]
-    fn dropped(&mut self, packet: Packet, queue: Queue, cause: DropCause, now: Time) {
-        self.observer.dropped(&packet, queue, cause, now);
-        discard(&packet, self.mail);
-    }
-}
-
-/// Forwards the events of a discipline of a hop to the observer.
-struct ForwardOfHop<'a, O> {
-    observer: &'a mut O,
-    mail: &'a mut Mail,
-    hop: u16,
-}
-
-impl<O: Observer<Packet>> Watch<Packet> for ForwardOfHop<'_, O> {
-    fn marked(&mut self, packet: &Packet, queue: Queue, cause: MarkCause, now: Time) {
-        self.observer.at_hop(self.hop, packet, queue, HopEvent::Marked(cause), now);
-    }
-
-    fn dropped(&mut self, packet: Packet, queue: Queue, cause: DropCause, now: Time) {
-        self.observer.at_hop(self.hop, &packet, queue, HopEvent::Dropped(cause), now);
-        discard(&packet, self.mail);
-    }
-}
-
-/// Where a sender's segments go.
-struct Outbox<'a, O> {
-    packets: &'a mut Vec<Packet>,
-    observer: &'a mut O,
-    owner: Owner,
-    now: Time,
-}
-
-impl<O: Observer<Packet>> Output for Outbox<'_, O> {
-    #[inline(always)]
-    fn send(&mut self, segment: Segment, retransmission: bool) {
-        self.packets.push(Packet::segment(self.owner, segment));
-        if retransmission {
-            self.observer.retransmitted(self.owner.flow, self.now);
-        }
-    }
-
-    fn send_syn_ack(&mut self, syn_ack: SynAck) {
-        self.packets.push(Packet::syn_ack(self.owner, syn_ack));
-    }
-
-    #[inline]
-    fn round_trip(&mut self, rtt: Duration) {
-        self.observer.round_trip(self.owner.flow, rtt, self.now);
-    }
-}
-
-impl<O: Observer<Packet>> quic::Output for Outbox<'_, O> {
-    fn send_datagram(&mut self, datagram: quic::Datagram, again: bool) {
-        self.packets.push(Packet::quic(self.owner, &datagram));
-        if again {
-            self.observer.retransmitted(self.owner.flow, self.now);
-        }
-    }
-
-    fn measured(&mut self, rtt: Duration) {
-        self.observer.round_trip(self.owner.flow, rtt, self.now);
-    }
 }
 
 mod acks;
 mod adapt;
 mod ahead;
+mod forward;
 pub(crate) mod halves;
 #[cfg(test)]
 mod outcomes;
 mod part;
+mod samples;
 mod way;
 
 #[cfg(test)]
