@@ -6,7 +6,7 @@ use l4s_units::Bytes;
 
 use crate::{Ran, Sim};
 
-/// Work that pays a second core.
+/// The least work that is worth a second core.
 struct Work {
     /// The least data that the bottleneck can forward while one half of the run is ahead of the other. With less, the halves
     /// wait for each other.
