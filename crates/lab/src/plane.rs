@@ -776,11 +776,5 @@ impl Plane {
 
 /// A link now.
 fn link_state(link: &Bottleneck<Frame>, now: Time) -> LinkState {
-    let backlog = link.backlog();
-    LinkState {
-        packets: backlog.packets as u32,
-        bytes: backlog.bytes,
-        owed: link.owed(now),
-        base: link.signal().map(|signal| signal.base),
-    }
+    LinkState::new(link.backlog(), link.owed(now), link.signal())
 }

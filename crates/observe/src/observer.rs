@@ -2,7 +2,7 @@
 
 use core::ops::BitOr;
 
-use l4s_aqm::{DropCause, MarkCause, Queue};
+use l4s_aqm::{Backlog, DropCause, MarkCause, Queue, Signal};
 use l4s_cc::classic_ecn::Report;
 use l4s_model::{FlowId, PathEvent, Scenario, SourceId};
 use l4s_units::{Bytes, Duration, Probability, Time};
@@ -152,6 +152,15 @@ pub struct LinkState {
     pub owed: Bytes,
     /// Base probability p', where the discipline has one.
     pub base: Option<Probability>,
+}
+
+impl LinkState {
+    /// Of a link whose queues have this backlog and this signal, if any, and that owes so much.
+    pub fn new(backlog: Backlog, owed: Bytes, signal: Option<Signal>) -> LinkState {
+        let Backlog { packets, bytes, .. } = backlog;
+        let base = signal.map(|signal| signal.base);
+        LinkState { packets: packets as u32, bytes, owed, base }
+    }
 }
 
 /// Whether an observer implements events that take long to report.

@@ -52,11 +52,5 @@ impl<O: Observer<Packet>, P: Part<O>> Engine<O, P> {
 
 /// A link now.
 fn link_state(link: &Bottleneck<Packet>, now: Time) -> LinkState {
-    let backlog = link.backlog();
-    LinkState {
-        packets: backlog.packets as u32,
-        bytes: backlog.bytes,
-        owed: link.owed(now),
-        base: link.signal().map(|signal| signal.base),
-    }
+    LinkState::new(link.backlog(), link.owed(now), link.signal())
 }
