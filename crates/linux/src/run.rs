@@ -100,8 +100,8 @@ impl Virtual {
 
     fn order(&self, job: Job, core: Option<usize>) -> Order {
         let scenario = &job.scenario;
-        let long = scenario.groups.iter().map(|group| group.starts.len()).sum::<usize>() as u64;
-        let flows = long + scenario.apps.iter().map(|app| app.flows).sum::<u64>();
+        let flows =
+            scenario.long_flows() as u64 + scenario.apps.iter().map(|app| app.flows).sum::<u64>();
         let downloads = Downloads::new(scenario).count() as u64;
         let roster = scenario.roster();
         Order {

@@ -3,7 +3,7 @@
 use l4s_units::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::{App, Change, Direction, Group, Hop, Link, Path, Program, Udp, Uplink, Web};
+use crate::{App, Change, Direction, Group, Hop, Link, Path, Program, Side, Udp, Uplink, Web};
 
 /// One run: which flows meet at which bottleneck, for how long.
 ///
@@ -143,5 +143,15 @@ impl Scenario {
     pub fn direction_of(&self, source: usize) -> Direction {
         let udp = || &self.udp[source - self.groups.len()];
         self.groups.get(source).map_or_else(|| udp().direction, |group| group.direction)
+    }
+
+    /// The number of flows of all groups.
+    pub fn long_flows(&self) -> usize {
+        self.groups.iter().map(|group| group.starts.len()).sum()
+    }
+
+    /// Whether packets pass further queues behind the bottleneck.
+    pub fn has_queues_behind(&self) -> bool {
+        self.hops.iter().any(|hop| hop.side == Side::Behind)
     }
 }

@@ -129,7 +129,7 @@ impl Plan {
         if runs == 0 {
             return Err("no run".to_owned());
         }
-        let flows = self.points.iter().map(|point| flows(&point.scenario)).sum::<usize>();
+        let flows = self.points.iter().map(|point| point.scenario.long_flows()).sum::<usize>();
         let bytes = self.points.iter().map(Point::bytes).sum::<usize>();
         let amounts = [
             (runs, MAX_POINTS, "runs"),
@@ -481,7 +481,7 @@ impl Asked<'_> {
             {
                 let Described { scenario, asserts, question: asked } = described;
                 question = asked;
-                flows += self::flows(&scenario);
+                flows += scenario.long_flows();
                 let asserts = lists.share(asserts);
                 let point = Point { set, pins, scenario, asserts };
                 bytes += point.bytes();
@@ -570,10 +570,6 @@ fn path_bytes(path: &Path) -> usize {
         _ => 0,
     };
     size_of::<Path>() + path.name.len() + 8 * (path.sources.len() + numbers)
-}
-
-fn flows(scenario: &Scenario) -> usize {
-    scenario.groups.iter().map(|group| group.starts.len()).sum()
 }
 
 /// The last value of each key, in the place of its first. The seed goes: results have it apart.

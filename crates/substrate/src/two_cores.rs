@@ -1,6 +1,6 @@
 //! When a simulation takes a second core.
 
-use l4s_model::{Scenario, Side};
+use l4s_model::Scenario;
 use l4s_observe::Observer;
 use l4s_units::Bytes;
 
@@ -23,9 +23,8 @@ const APART: Work = Work { ahead: Bytes::new(2_000_000), flows: 2000 };
 
 impl Work {
     fn is_in(&self, scenario: &Scenario, ahead: Bytes) -> bool {
-        let has_queues = scenario.hops.iter().any(|hop| hop.side == Side::Behind);
-        let flows: usize = scenario.groups.iter().map(|group| group.starts.len()).sum();
-        ahead >= self.ahead && (has_queues || flows >= self.flows)
+        let is_heavy = scenario.has_queues_behind() || scenario.long_flows() >= self.flows;
+        ahead >= self.ahead && is_heavy
     }
 }
 

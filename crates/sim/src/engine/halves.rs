@@ -26,7 +26,7 @@ use std::{hint, mem, thread};
 use l4s_aqm::{DropCause, MarkCause, Queue};
 use l4s_bottleneck::Straddling;
 use l4s_cc::classic_ecn::Report;
-use l4s_model::{Direction, FlowId, Scenario, Side};
+use l4s_model::{Direction, FlowId, Scenario};
 use l4s_observe::{FlowState, HopEvent, LinkState, Observer, Wants};
 use l4s_units::{Duration, Time};
 
@@ -214,7 +214,7 @@ pub fn lookahead(scenario: &Scenario) -> Option<Duration> {
 fn is_behind(scenario: &Scenario) -> bool {
     let link = &scenario.link;
     let carries = link.trace.is_some() || link.radio.is_some() || !link.aggregation.is_zero();
-    !carries && scenario.hops.iter().any(|hop| hop.side == Side::Behind)
+    !carries && scenario.has_queues_behind()
 }
 
 /// As [`run`](crate::run), on two cores: `observer` receives the same events in the same order. `None`, without a run, where
