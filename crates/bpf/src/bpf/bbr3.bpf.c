@@ -204,8 +204,11 @@ void bbr3_cwnd_event(u64 *ctx)
 	if ((u32)ctx[1] == CA_EVENT_TX_START)
 		on_start(sk);
 	/* A timeout that no repair has answered. */
-	if ((u32)ctx[1] == CA_EVENT_LOSS && (c = connection_of(sk)))
+	if ((u32)ctx[1] == CA_EVENT_LOSS && (c = connection_of(sk))) {
 		bbr3_begin_repair(&c->bbr);
+		/* cong_control reports its losses later, with the next acknowledgement. */
+		bbr3_note_loss(&c->bbr, tcp_sk(sk)->delivered);
+	}
 }
 
 SEC("struct_ops")

@@ -882,7 +882,6 @@ static __always_inline void bbr3_begin_repair(struct bbr3 *s)
 	s->saved.in_flight_longterm = s->long_term.in_flight;
 	s->saved.exists = 1;
 	s->saved.left = BBR3_NO_MODE;
-	bbr3_note_loss(s, s->delivered);
 }
 
 /* A retransmission timeout, after bbr3_begin_repair() if it is the first. One segment more may leave

@@ -185,6 +185,24 @@ fn losses_outside_of_a_probe_bound_rate_and_flight_until_the_next_one() {
     assert_eq!((model.bw_shortterm, model.inflight_shortterm), (None, None));
 }
 
+/// The round trip of losses ends with a segment that was sent after they were found: one round trip behind the ten
+/// segments of the acknowledgement that showed them.
+#[test]
+fn a_round_trip_of_losses_begins_with_the_acknowledgement_that_shows_them() {
+    let mut path = Path::new();
+    path.until(CRUISE);
+    path.acks(FLIGHT + 1);
+    let loss = LossSample { delivered: path.delivered + 10, ..LossSample::default() };
+    path.bbr.on_congestion(Congestion::Loss, false, &path.at());
+    path.repair = Repair::Recovery;
+    path.bbr.sample_loss(&loss);
+    let bounded = (1..).find(|_| {
+        path.ack();
+        path.bbr.model().bw_shortterm.is_some()
+    });
+    assert_eq!(bounded, Some(10 + FLIGHT));
+}
+
 /// Both losses were none: the bound is gone, and the probe begins again.
 #[test]
 fn a_probe_that_a_spurious_recovery_ended_begins_again() {

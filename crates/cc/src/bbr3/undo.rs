@@ -28,7 +28,6 @@ impl Bbr3 {
             in_flight_longterm: self.long_term.in_flight,
             left: None,
         });
-        self.latest.note_loss(self.sample.delivered);
     }
 
     /// Nothing was lost (draft §5.5.11.2).
