@@ -439,9 +439,10 @@ impl Bbr {
 
     fn set_window(&mut self, ack: &Ack) {
         if ack.delivered > 0 {
+            // Packet conservation has no least window (`bbr_set_cwnd_to_recover_or_restore`).
             let (cwnd, is_final) = self.recover(ack);
-            let cwnd = if is_final { cwnd } else { self.grow(cwnd, ack.delivered) };
-            self.decision.window.cwnd = cwnd.max(LEAST_WINDOW);
+            let grown = || self.grow(cwnd, ack.delivered).max(LEAST_WINDOW);
+            self.decision.window.cwnd = if is_final { cwnd } else { grown() };
         }
         if self.mode == Mode::ProbeRtt {
             let window = &mut self.decision.window;
@@ -587,5 +588,33 @@ impl CongestionControl for Bbr {
 
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Delivery;
+
+    /// The first acknowledgement of a repair, where one segment is in flight behind one that was delivered: both may be
+    /// sent again, and no more. The least window of four comes with growth only.
+    #[test]
+    fn packet_conservation_sends_as_much_as_was_delivered() {
+        let rtt = Duration::from_millis(20);
+        let mut bbr = control(&Config::default(), &Connection::new(1448));
+        let established = Ack { now: Time::ZERO + rtt, srtt: rtt, min_rtt: rtt, ..Ack::default() };
+        bbr.on_ack(&established);
+        let sample = RateSample {
+            delivery: Some(Delivery { segments: 1, interval: rtt }),
+            delivered: 2,
+            delivered_at: Time::ZERO + rtt * 2,
+            prior_delivered: 1,
+            ..RateSample::default()
+        };
+        let ack = Ack { now: Time::ZERO + rtt * 2, delivered: 1, in_flight: 1, ..established };
+        bbr.sample_rate(&RateSample { repair: Repair::Recovery, ..sample });
+        assert_eq!(bbr.on_ack(&ack).window.cwnd, 2);
+        bbr.sample_rate(&sample);
+        assert!(bbr.on_ack(&ack).window.cwnd >= LEAST_WINDOW);
     }
 }
