@@ -6,7 +6,7 @@ use l4s_model::{FlowId, Scenario, SourceId};
 use l4s_observe::{FlowState, FrameEvent, Observer};
 use l4s_scenario::Plan;
 use l4s_sim::Packet;
-use l4s_units::{Duration, Time};
+use l4s_units::{Bytes, Duration, Time};
 
 fn scenario(text: &str) -> Scenario {
     let plan = Plan::parse("app.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -89,6 +89,20 @@ fn an_application_gets_the_rate_that_it_writes_and_no_more() {
         let expected = f64::from(16_667 + 12 * header) * 8.0 * 30.0;
         assert!((found.rate_bps / expected - 1.0).abs() < 0.004, "{cc}: {}", found.rate_bps);
         assert!((299..=301).contains(&found.delivered), "{cc}: {found:?}");
+    }
+}
+
+/// A receive buffer of 5792 B has that much room (`crates/sim/src/tcp/buffer.rs`). With 100 to 140 B each millisecond 4000
+/// to 5600 B are in flight for a base RTT of 40 ms, and each write leaves at once: the rest of the window need not have
+/// room for a full segment.
+#[test]
+fn a_small_write_needs_its_own_room_in_the_receive_window() {
+    for bytes in [100, 120, 140] {
+        let app_of = format!("rate = \"{}bit\"\nfps = 1000", bytes * 8 * 1000);
+        let mut scenario = alone("reno", "40ms", &app_of);
+        scenario.groups[0].rcvbuf = Some(Bytes::new(5792));
+        let delay = app(&scenario).delay_ms.unwrap();
+        assert!(delay.p99 < 0.1, "{bytes} B: {delay:?}");
     }
 }
 

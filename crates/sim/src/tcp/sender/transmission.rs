@@ -190,12 +190,14 @@ impl Sender {
         }
     }
 
-    /// The number of segments that the receiver has room for, at most `segments`.
+    /// The number of segments that the receiver has room for, at most `segments`. The last one of all that is written
+    /// may be small (`tcp_snd_wnd_test`).
     #[inline]
     pub(super) fn room_for(&self, segments: u32) -> u32 {
         let room = self.room_end.saturating_sub(self.board.nxt_byte());
         let payload = u64::from(self.payload);
-        if room >= u64::from(segments) * payload { segments } else { (room / payload) as u32 }
+        let fits = room >= u64::from(segments) * payload || self.supply.is_empty(self.room_end);
+        if fits { segments } else { (room / payload) as u32 }
     }
 
     /// The rate at which the initial window leaves, segment by segment; `None` where it leaves at once.
