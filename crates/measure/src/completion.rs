@@ -18,7 +18,8 @@
 //! B) is left out, with any options. A shaper whose bucket filled while idle sends its burst at
 //! once, so behind one an item of a few packets may take a little less.
 //!
-//! Where `[[at]]` changes `R` or `C`, those hold that the connection was opened with.
+//! Where `[[at]]` changes `R` or `C`, those hold that the connection was opened with. Where the link follows a trace,
+//! `T` is the time that it takes from `2R` on.
 
 use l4s_model::{Direction, Scenario};
 use l4s_units::{Bytes, Duration, Rate, Time};
@@ -32,8 +33,13 @@ const SEGMENT_HEADERS: u64 = 14 + 20 + 20 + 12;
 /// The best completion time of an item at a base round trip and a link rate, in segments of at most
 /// `mss` bytes of payload. It is two round trips, and the bytes on the wire at full rate.
 pub fn theoretical_time(size: Bytes, mss: Bytes, rtt: Duration, rate: Rate) -> Duration {
+    rtt * 2 + rate.time_of(on_the_wire(size, mss))
+}
+
+/// The bytes of an item with the headers of its segments.
+fn on_the_wire(size: Bytes, mss: Bytes) -> Bytes {
     let segments = size.get().div_ceil(mss.get()).max(1);
-    rtt * 2 + rate.time_of(size + Bytes::new(segments * SEGMENT_HEADERS))
+    size + Bytes::new(segments * SEGMENT_HEADERS)
 }
 
 /// The bins of sizes, half open: from 0, 1, 3, 9, 27, 81, 243, 729 KB, 1 MB, and so on for each
@@ -70,9 +76,13 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
         };
         let is_up = scenario.direction_of(group) == Direction::Up;
         let up = course.uplink_rate_at(opened).filter(|_| is_up);
-        let rate = up.unwrap_or_else(|| course.rate_at(opened));
-        let rtt = course.rtt_at(group, opened);
-        let best = theoretical_time(size, scenario.groups[group].mss, rtt, rate);
+        let (mss, rtt) = (scenario.groups[group].mss, course.rtt_at(group, opened));
+        let best = match (up, &scenario.link.trace) {
+            (None, Some(capacity)) => {
+                rtt * 2 + capacity.time_of(on_the_wire(size, mss), opened + rtt * 2)
+            }
+            _ => theoretical_time(size, mss, rtt, up.unwrap_or_else(|| course.rate_at(opened))),
+        };
         let efficiency = time.as_nanos() as f64 / best.as_nanos() as f64;
         done.push((flow.group, bin(size), time.as_millis_f64(), efficiency));
     }
