@@ -1,9 +1,11 @@
 //! The runs of a chapter, as criteria see them.
 
-use l4s_measure::{FlowRow, GroupSummary, QueueSummary, RunRecord, Scope, SeriesRow, Summary};
+use l4s_measure::{
+    DelaySummary, FlowRow, GroupSummary, QueueSummary, RunRecord, Scope, SeriesRow, Summary,
+};
 use l4s_model::{Buffer, Scenario};
 use l4s_scenario::Point;
-use l4s_units::Ecn;
+use l4s_units::{Ecn, Rate};
 
 /// A run with its results.
 #[derive(Clone, Debug)]
@@ -124,9 +126,25 @@ impl<'a> Run<'a> {
         self.group(name).filter(sends).map(|group| group.rate_bps)
     }
 
-    /// The mean queueing delay of a group in milliseconds.
+    /// Whether a group or UDP source sends by its settings, and none of its packets came through.
+    pub fn is_starved(self, name: &str) -> bool {
+        let mut udp = self.scenario().udp.iter();
+        let rests = udp.any(|source| source.name == name && source.rate == Rate::ZERO);
+        let group = self.group(name).filter(|group| group.flows > 0 && group.packets == 0);
+        group.is_some() && !rests
+    }
+
+    /// The mean queueing delay of a group in milliseconds; without end if it is starved.
     pub fn delay(self, name: &str) -> Option<f64> {
-        Some(self.group(name)?.delay_ms?.mean)
+        let delay = self.group(name)?.delay_ms.map(|delay| delay.mean);
+        delay.or_else(|| self.is_starved(name).then_some(f64::INFINITY))
+    }
+
+    /// A measure of the delay in a queue, in milliseconds; without end if nothing comes through it, and the group that sends to it
+    /// is starved.
+    pub fn delay_in(self, queue: &str, from: &str, of: fn(&DelaySummary) -> f64) -> Option<f64> {
+        let delay = self.queue(queue)?.delay_ms.as_ref().map(of);
+        delay.or_else(|| self.is_starved(from).then_some(f64::INFINITY))
     }
 
     /// The base round trip of a group in milliseconds.
@@ -156,12 +174,15 @@ impl<'a> Run<'a> {
         flows.filter_map(|flow| flow.rate_bps).collect()
     }
 
-    /// Mean completion time of the downloads of a group that began after the warm-up, in milliseconds.
+    /// Mean completion time of the downloads of a group that began after the warm-up, in milliseconds;
+    /// without end if none of them was over at the end of the run.
     pub fn completion(self, name: &str) -> Option<f64> {
         let warmup = self.scenario().warmup.as_secs_f64();
         let ours =
             self.judged.flows.iter().filter(|flow| flow.group == name && flow.start_s >= warmup);
-        mean(ours.filter_map(|flow| flow.completion_ms))
+        let begun = ours.clone().count();
+        let completed = mean(ours.filter_map(|flow| flow.completion_ms));
+        completed.or_else(|| (begun > 0).then_some(f64::INFINITY))
     }
 
     /// The samples of a group over time, from `from_s` to `to_s` seconds after the start.

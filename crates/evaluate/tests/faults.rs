@@ -220,3 +220,12 @@ fn a_dualq_without_coupling_or_priority_is_called_so() {
     );
     expect(false, of_discipline("dualpi2", &["coupling", "l-delay"]));
 }
+
+/// It drops every packet that is not CE, so that nothing of Prague and Cubic comes through the overload.
+#[test]
+fn a_queue_that_lets_nothing_through_is_called_so() {
+    let aqm = "{ kind = \"dualpi2\", dualq = \"l4s\", target = \"0s\", alpha = 100000, beta = 100000, \
+               classic_ecn = false, tupdate = \"4s\", min_backlog = \"0b\" }";
+    expect(true, of_discipline(aqm, &["isolation"]));
+    expect(false, of_discipline("dualpi2", &["isolation"]));
+}
