@@ -16,6 +16,7 @@
 //! `--resume` completes the others. One process at a time writes into a folder. Files that
 //! l4s did not write there are neither replaced nor removed.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -33,6 +34,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, taken};
 use crate::measured::VERSION;
+use crate::program_files::program_files;
 
 const RUNS: &str = "runs";
 /// The folder that the programs of a scenario write to: all in it are results.
@@ -67,6 +69,9 @@ pub struct Manifest {
     pub programs: bool,
     /// A fingerprint of every run.
     pub plan: String,
+    /// The fingerprint of each file that a command of a program names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub program_files: BTreeMap<String, String>,
 }
 
 /// A result folder that belongs to this process's plan, and that no other process writes into.
@@ -100,6 +105,7 @@ impl Manifest {
             trace,
             programs: plan.points.iter().any(|point| !point.scenario.programs.is_empty()),
             plan: plan_text.to_string(),
+            program_files: program_files(plan.points.iter().map(|point| &point.scenario)),
         }
     }
 }
@@ -506,7 +512,14 @@ fn difference(there: &Manifest, here: &Manifest) -> String {
         None if there.trace != here.trace => {
             "the same scenario, with --trace or without".to_owned()
         }
-        None => "the same scenario with other settings".to_owned(),
+        None if there.plan != here.plan => "the same scenario with other settings".to_owned(),
+        None => {
+            let [there, here] = [there, here].map(|manifest| &manifest.program_files);
+            let mut names = there.keys().chain(here.keys());
+            let changed = names.find(|name| there.get(*name) != here.get(*name));
+            let changed = printable(changed.map_or("", String::as_str));
+            format!("runs of a program whose file {changed} was changed since")
+        }
     }
 }
 

@@ -32,6 +32,7 @@ mod memory;
 mod notes;
 mod paper;
 mod parallel;
+mod program_files;
 #[cfg(feature = "full")]
 mod prompt;
 mod report;

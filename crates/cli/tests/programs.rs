@@ -367,6 +367,23 @@ fn results_of_programs_are_replaced() {
     assert_eq!(output(&folder, "x/2"), "2\n");
 }
 
+/// The scenario is the same, and the script another one: results of both do not mix.
+#[test]
+fn a_program_that_was_edited_is_another_one() {
+    let programs = "[[program]]\nname = \"x\"\ngroup = \"A\"\nclient = 'sh ./x.sh --log=y'\n";
+    let folder = scenario("500ms", programs);
+    fs::write(folder.path().join("x.sh"), "echo one").unwrap();
+    let Some(_) = done(&run(&folder, &[])) else { return };
+    let Some(_) = done(&run(&folder, &["--resume"])) else { return };
+    fs::write(folder.path().join("x.sh"), "echo two").unwrap();
+    let ran = run(&folder, &["--resume"]);
+    assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
+    let expected = "runs of a program whose file ./x.sh was changed since";
+    assert!(stderr(&ran).contains(expected), "{}", stderr(&ran));
+    let Some(_) = done(&run(&folder, &["--replace"])) else { return };
+    assert_eq!(output(&folder, "x/client.out"), "two\n");
+}
+
 #[test]
 fn bad_input_is_refused_before_anything_starts() {
     let ran = shell(&["--", "no-such-program-there"]);
