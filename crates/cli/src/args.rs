@@ -338,7 +338,8 @@ pub struct Run {
     /// Complete an interrupted run in the folder of --out
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// Replace earlier results of l4s in the folder of --out; other files are not touched
+    /// Make every run again, and replace earlier results of l4s in the folder of --out; other files
+    /// are not touched
     #[arg(long, requires = "out", conflicts_with = "resume")]
     pub replace: bool,
     /// A condition on the summary of every run, for example 'queues.L.delay_ms.p99 < 2'; exit code
@@ -469,8 +470,9 @@ pub struct Paper {
     /// [default: out/paper, or out/paper-quick; FIGURE below it]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace earlier results of l4s in the folder of --out (always done in the default folder)
-    #[arg(long, requires = "out")]
+    /// Make every run again, and replace earlier results of l4s; other files are not touched. Without
+    /// it, finished runs are kept
+    #[arg(long)]
     pub replace: bool,
     /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = jobs)]
@@ -511,8 +513,9 @@ pub struct Evaluate {
     /// out/evaluate-aqm, with -quick behind it]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace earlier results of l4s in the folder of --out (always done in the default folder)
-    #[arg(long, requires = "out")]
+    /// Make every run again, and replace earlier results of l4s; other files are not touched. Without
+    /// it, finished runs are kept
+    #[arg(long)]
     pub replace: bool,
     /// Parallel runs [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = jobs)]

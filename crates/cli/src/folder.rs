@@ -119,13 +119,19 @@ pub enum Existing {
     Resume,
     /// Those of this plan are completed; others make room once this plan's are complete.
     Renew,
+    /// All make room once this plan's are complete.
+    Replace,
 }
 
 impl Existing {
     /// For a command that goes on where it was stopped, if its folder was named. The folder that it has otherwise
     /// is its own.
     pub fn of_named(out: Option<&Path>, replace: bool) -> Existing {
-        if out.is_none() || replace { Existing::Renew } else { Existing::Resume }
+        match (out, replace) {
+            (_, true) => Existing::Replace,
+            (None, _) => Existing::Renew,
+            (Some(_), _) => Existing::Resume,
+        }
     }
 }
 
@@ -146,7 +152,7 @@ impl Folder {
             dir,
             _lock: lock,
             manifest: manifest.clone(),
-            aside: (existing == Existing::Renew).then(|| aside(path)),
+            aside: (existing != Existing::Refuse).then(|| aside(path)),
             is_anew: false,
         };
         folder.tidy_up()?;
@@ -167,19 +173,24 @@ impl Folder {
         let list = list.unwrap_or_default();
         let owner = serde_json::from_value::<Manifest>(Value::Object(list.owner.clone()));
         match owner {
-            Ok(owner) if owner == *manifest && existing != Existing::Refuse => {
-                folder.complete(&list)?;
-                Ok(folder)
-            }
-            Ok(owner) if owner == *manifest => Err(Failure::input_with(
-                format!("{shown} already holds this plan's results"),
-                "--resume completes them; or choose a new folder",
-            )),
-            Ok(owner) if existing == Existing::Renew => {
+            Ok(owner)
+                if existing == Existing::Replace
+                    || (existing == Existing::Renew && owner != *manifest) =>
+            {
                 folder.make_room(&list, &owner)?;
                 // With its lock, which the same process could not take again.
                 drop(folder);
                 Folder::claim(path, manifest, existing)
+            }
+            Ok(owner) if owner == *manifest && existing == Existing::Refuse => {
+                Err(Failure::input_with(
+                    format!("{shown} already holds this plan's results"),
+                    "--resume completes them, --replace does all again; or choose a new folder",
+                ))
+            }
+            Ok(owner) if owner == *manifest => {
+                folder.complete(&list)?;
+                Ok(folder)
             }
             Ok(owner) => Err(other(difference(&owner, manifest))),
             Err(_) => Err(other(format!("{INVENTORY} was not written by `l4s run`"))),

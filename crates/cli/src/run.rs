@@ -44,7 +44,7 @@ pub fn run(options: &Run) -> Result<(), Failure> {
         out: options.out.as_deref(),
         existing: match (options.resume, options.replace) {
             (true, _) => Existing::Resume,
-            (_, true) => Existing::Renew,
+            (_, true) => Existing::Replace,
             _ => Existing::Refuse,
         },
         trace: options.trace,
@@ -191,6 +191,7 @@ impl Job<'_> {
         let again = match self.existing {
             Existing::Refuse => "the same command with --resume",
             Existing::Resume | Existing::Renew => "the same command",
+            Existing::Replace => "the same command without --replace (`l4s run` with --resume)",
         };
         match failure {
             Failure::Run(message) if self.out.is_some() => Failure::Run(format!(

@@ -85,7 +85,7 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         on: Substrate::Kernel,
         jobs: Some(1),
         out: options.out.as_deref(),
-        existing: if options.replace { Existing::Renew } else { Existing::Refuse },
+        existing: if options.replace { Existing::Replace } else { Existing::Refuse },
         trace: options.trace,
         json: false,
         pictures: Pictures::Both,

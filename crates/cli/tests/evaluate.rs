@@ -94,6 +94,11 @@ fn a_verdict_has_its_worst_run_which_can_be_repeated() {
     assert!(root.join("bbr/evaluate-itself/report.html").is_file());
     let table = fs::read_to_string(root.join("evaluation.md")).unwrap();
     assert!(table.contains("| loss-of-many | RFC 9743 §5.1.3 | at most 2 % | **"), "{table}");
+
+    let anew = ["evaluate", "bbr", "--quick", "--json", "--only", "overload", "--replace"];
+    let anew = l4s(folder.path(), &anew);
+    let words = text(&anew.stderr);
+    assert!(anew.status.success() && words.contains("s of virtual time in"), "{words}");
 }
 
 #[test]

@@ -218,6 +218,25 @@ fn results_are_replaced_only_where_l4s_wrote_all_of_them() {
     assert!(found == expected, "nothing of what was replaced is left");
 }
 
+/// Results of the same plan are replaced, too: whoever says so doubts them. `--resume` after a stop completes the
+/// new ones, and then the old ones go.
+#[test]
+fn replaced_results_are_made_again() {
+    let folder = finished();
+    let here = folder.path();
+    let replace = [&RUN[..], &["--replace"]].concat();
+    let said = done(here, &replace);
+    assert!(said.contains("s of virtual time in") && !said.contains("done before"), "{said}");
+    assert!(done(here, &RESUME).contains("every run was done before"));
+    let first = here.join("r/runs/0000000");
+    if killed(here, &[&replace[..], &["--jobs", "1"]].concat(), || first.is_file()) {
+        assert!(here.join(".l4s-r.old").is_dir());
+        done(here, &RESUME);
+    }
+    assert!(!here.join(".l4s-r.old").exists());
+    assert!(contents(here) == whole());
+}
+
 #[test]
 fn reports_replace_only_reports() {
     let folder = finished();
