@@ -125,7 +125,7 @@ fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
     Ok(conditions)
 }
 
-/// The quantities that people compare, with the value in each run that has it.
+/// The quantities that people compare, with the value in each run that has it. A group may have the name of a queue.
 fn measurements(runs: &[Summary]) -> Vec<(String, Vec<f64>)> {
     let mut all: Vec<(String, Vec<f64>)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -140,14 +140,14 @@ fn measurements(runs: &[Summary]) -> Vec<(String, Vec<f64>)> {
     for run in runs {
         add("utilization".to_owned(), Some(run.link.utilization));
         for queue in &run.queues {
-            let name = &queue.name;
+            let name = format!("queue {}", queue.name);
             add(format!("{name} delay mean ms"), queue.delay_ms.map(|d| d.mean));
             add(format!("{name} delay p99 ms"), queue.delay_ms.map(|d| d.p99));
             add(format!("{name} mark"), queue.mark);
             add(format!("{name} drop"), queue.drop);
         }
         for group in &run.groups {
-            let name = &group.name;
+            let name = format!("group {}", group.name);
             add(format!("{name} rate Mb/s"), Some(group.rate_bps / 1e6));
             add(format!("{name} goodput Mb/s"), group.goodput_bps.map(|bps| bps / 1e6));
             if group.is_mostly_small() {
@@ -192,7 +192,28 @@ fn error(values: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use l4s_measure::{EngineSummary, Origin, Recorder};
+    use l4s_units::Duration;
+
     use super::*;
+
+    #[test]
+    fn a_group_named_as_a_queue_has_quantities_of_its_own() {
+        let scenario = l4s_scenario::bundled::find("one-against-one").unwrap();
+        let mut scenario = scenario.plan(&[]).unwrap().points.remove(0).scenario;
+        (scenario.duration, scenario.warmup) = (Duration::from_secs(2), Duration::from_secs(1));
+        let mut recorder = Recorder::new(&scenario, Origin::default());
+        l4s_sim::run(&scenario, &mut recorder);
+        let mut run = recorder.finish(EngineSummary::default()).summary;
+        run.queues.retain(|queue| queue.name == "C");
+        run.groups.truncate(1);
+        run.groups[0].name = "C".to_owned();
+        (run.queues[0].drop, run.groups[0].drop) = (Some(0.1), Some(0.2));
+        let mut drops = measurements(&[run]);
+        drops.retain(|(name, _)| name.ends_with("drop"));
+        let of = |scope: &str, drop| (format!("{scope} C drop"), vec![drop]);
+        assert_eq!(drops, [of("queue", 0.1), of("group", 0.2)]);
+    }
 
     #[test]
     fn noise_is_no_difference_and_a_shift_is() {
