@@ -125,8 +125,8 @@ fn a_flood_of_small_packets_is_dropped_and_counted() {
     let (queue, flood) = (&summary.queues[0], group(&summary, "U"));
     println!("{} passed, {:?} dropped", flood.packets, queue.drops);
     // 64 B and 14 B of Ethernet at 10 Mb/s for 0.8 s: at most 12,820. There are fewer wherever the machine
-    // pauses for longer than the 6 ms that 100 packets take: on a busy one a few thousand.
-    assert!((1_000..12_900).contains(&flood.packets), "{flood:?}");
+    // pauses for longer than the 6 ms that 100 packets take: 839 beside four compilers on two cores.
+    assert!((100..12_900).contains(&flood.packets), "{flood:?}");
     assert!(queue.drops.limit > flood.packets, "{queue:?}");
     assert!(flood.drop.is_some_and(|drop| drop > 0.5), "{flood:?}");
 }
