@@ -7,14 +7,13 @@ use l4s_measure::{Results, Summary};
 use l4s_report::ReportError;
 use l4s_units::printable;
 
+use crate::chance::{self, RARE, mean};
 use crate::failure::{Failure, unwritten};
 use crate::table::{Align, aligned};
 use crate::{print, report};
 
 /// Without several seeds on both sides, differences below this are not shown.
 const SMALL: f64 = 0.05;
-/// With several seeds: standard errors of the difference that chance rarely exceeds.
-const ERRORS: f64 = 3.0;
 
 /// The runs of one condition, one per seed.
 struct Condition {
@@ -63,7 +62,10 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
     let rule = if noisy {
         "more than 5 %, because there is one seed only (run both with --seeds 5)".to_owned()
     } else {
-        format!("more than {ERRORS} standard errors of the seeds")
+        format!(
+            "more than chance does in {} % of cases (Welch's t-test over the seeds)",
+            RARE * 100.0
+        )
     };
     text += &format!(
         "{} of {compared} measurements in {} conditions differ by {rule}\n",
@@ -167,27 +169,15 @@ fn difference(before: &[f64], after: &[f64]) -> Option<[String; 3]> {
     let (was, is) = (mean(before), mean(after));
     let change = is - was;
     let relative = change / was.abs().max(is.abs()).max(f64::MIN_POSITIVE);
-    let differs = match (error(before), error(after)) {
-        (Some(a), Some(b)) => change.abs() > ERRORS * a.hypot(b) && relative.abs() > 1e-9,
-        _ => relative.abs() > SMALL,
+    let differs = match chance::probability(before, after) {
+        Some(probability) => probability < RARE && relative.abs() > 1e-9,
+        None => relative.abs() > SMALL,
     };
     let percent = match was {
         0.0 => "new".to_owned(),
         _ => format!("{:+.1} %", change / was.abs() * 100.0),
     };
     differs.then(|| [format!("{was:.4}"), format!("{is:.4}"), percent])
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// The standard error of the mean; `None` for a single value.
-fn error(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt())
 }
 
 #[cfg(test)]
@@ -222,6 +212,8 @@ mod tests {
         let shifted = a.map(|x| x * 2.0);
         let [was, is, change] = difference(&a, &shifted).unwrap();
         assert_eq!((was.as_str(), is.as_str(), change.as_str()), ("1.0125", "2.0250", "+100.0 %"));
+        // 4.2 standard errors: of two seeds a side chance makes such a difference in 5 % of cases.
+        assert_eq!(difference(&[1.0, 1.1], &[1.3, 1.4]), None);
         assert_eq!(difference(&[1.0], &[1.04]), None, "one seed: below 5 %");
         assert!(difference(&[1.0], &[1.06]).is_some());
     }

@@ -13,6 +13,7 @@ macro_rules! say {
 mod args;
 mod asserts;
 mod catalog;
+mod chance;
 mod check;
 mod cluster;
 mod compare;
