@@ -4,8 +4,6 @@
 //! The kernel's runs are recorded here; or they are measured now, with this
 //! machine's TCP (`--on kernel`) or with a kernel in virtual time (`--on linux`).
 
-use std::collections::BTreeMap;
-
 use l4s_measure::Summary;
 use l4s_scenario::{Plan, Point};
 use l4s_substrate::Engine;
@@ -44,6 +42,14 @@ enum Near {
     Factor(f64),
 }
 
+impl Near {
+    const L_DELAY: Near = Near::Either(0.20, 0.15);
+    const CLASSIC_DELAY: Near = Near::Either(0.15, 1.5);
+    const UTILIZATION: Near = Near::Absolute(0.02);
+    const SIGNALS: Near = Near::Relative(0.25);
+    const RATES: Near = Near::Factor(1.5);
+}
+
 /// The compared quantities of a run: name, tolerance, value.
 type Quantities = Vec<(String, Near, f64)>;
 
@@ -60,26 +66,23 @@ fn quantities(run: &Summary) -> Quantities {
     for (name, queue) in here.chain(further) {
         let (mean, p99) = (queue.delay_ms.map(|d| d.mean), queue.delay_ms.map(|d| d.p99));
         if queue.name == "L" {
-            add(format!("{name} mean ms"), Near::Either(0.20, 0.15), mean);
-            add(format!("{name} p99 ms"), Near::Either(0.20, 0.15), p99);
+            add(format!("{name} mean ms"), Near::L_DELAY, mean);
+            add(format!("{name} p99 ms"), Near::L_DELAY, p99);
         } else {
-            add(format!("{name} mean ms"), Near::Either(0.15, 1.5), mean);
+            add(format!("{name} mean ms"), Near::CLASSIC_DELAY, mean);
         }
     }
-    add("utilization".to_owned(), Near::Absolute(0.02), Some(run.link.utilization));
+    add("utilization".to_owned(), Near::UTILIZATION, Some(run.link.utilization));
     for group in &run.groups {
-        add(format!("{} mark", group.name), Near::Relative(0.25), group.mark);
-        add(format!("{} drop", group.name), Near::Relative(0.25), group.drop);
+        add(format!("{} mark", group.name), Near::SIGNALS, group.mark);
+        add(format!("{} drop", group.name), Near::SIGNALS, group.drop);
     }
     if let [a, b, ..] = run.groups.as_slice() {
         let ratio = a.rate_per_flow_bps.zip(b.rate_per_flow_bps).map(|(a, b)| a / b);
-        add(format!("rate {}/{}", a.name, b.name), Near::Factor(1.5), ratio);
+        add(format!("rate {}/{}", a.name, b.name), Near::RATES, ratio);
     }
     all
 }
-
-/// Measurements of a kernel under one condition: a value per run of each quantity.
-type Kernel = BTreeMap<String, Vec<f64>>;
 
 /// One run of the grid, as it was measured.
 #[derive(Clone, Debug, Deserialize)]
@@ -116,16 +119,17 @@ impl Measured {
             && (ms(0), ms(1)) == (self.rtt_a_ms, self.rtt_b_ms)
     }
 
-    fn quantities(&self) -> [(&'static str, f64); 7] {
-        [
-            ("L mean ms", self.a.qmean_ms),
-            ("L p99 ms", self.a.q99),
-            ("C mean ms", self.b.qmean_ms),
-            ("utilization", self.util),
-            ("A mark", self.a.mark),
-            ("B drop", self.b.drop),
-            ("rate A/B", self.a.mbps / self.b.mbps),
-        ]
+    fn quantities(&self) -> Quantities {
+        let all = [
+            ("L mean ms", Near::L_DELAY, self.a.qmean_ms),
+            ("L p99 ms", Near::L_DELAY, self.a.q99),
+            ("C mean ms", Near::CLASSIC_DELAY, self.b.qmean_ms),
+            ("utilization", Near::UTILIZATION, self.util),
+            ("A mark", Near::SIGNALS, self.a.mark),
+            ("B drop", Near::SIGNALS, self.b.drop),
+            ("rate A/B", Near::RATES, self.a.mbps / self.b.mbps),
+        ];
+        all.map(|(name, near, value)| (name.to_owned(), near, value)).to_vec()
     }
 }
 
@@ -157,26 +161,17 @@ impl Reference {
         }
     }
 
-    /// The kernel's measurements under the condition of a run.
-    fn of(&self, point: &Point) -> Kernel {
-        let mut kernel = Kernel::new();
+    /// The kernel's runs under a condition.
+    fn of(&self, point: &Point) -> Vec<Quantities> {
         match self {
             Reference::Grid(runs) => {
-                for (name, value) in
-                    runs.iter().filter(|run| run.is_of(point)).flat_map(Measured::quantities)
-                {
-                    kernel.entry(name.to_owned()).or_default().push(value);
-                }
+                runs.iter().filter(|run| run.is_of(point)).map(Measured::quantities).collect()
             }
             Reference::Summaries(runs) => {
                 let set = settings(point);
-                let mine = runs.iter().filter(|run| run.set == set);
-                for (name, _, value) in mine.flat_map(quantities) {
-                    kernel.entry(name).or_default().push(value);
-                }
+                runs.iter().filter(|run| run.set == set).map(quantities).collect()
             }
         }
-        kernel
     }
 }
 
@@ -192,9 +187,11 @@ struct Check {
     /// The condition: its settings.
     set: Map<String, Value>,
     what: String,
-    kernel: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<f64>,
     /// Lowest and highest of the kernel's runs.
-    kernel_range: [f64; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel_range: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sim: Option<f64>,
     pass: bool,
@@ -244,22 +241,13 @@ fn compare(scenario: &str, options: &Validate) -> Result<Vec<Check>, Failure> {
     let seeds = options.seeds as usize;
     for (runs, points) in sim.chunks(seeds).zip(plan.points.chunks(seeds)) {
         let kernel = reference.of(&points[0]);
-        let sim: Vec<Quantities> = runs.iter().map(quantities).collect();
-        let mut names: Vec<(&str, Near)> = Vec::new();
-        for (name, near, _) in sim.iter().flatten() {
-            if !names.iter().any(|(known, _)| known == name) {
-                names.push((name, *near));
-            }
+        let mut sim: Vec<Quantities> = runs.iter().map(quantities).collect();
+        if let (Reference::Grid(_), Some(measured)) = (&reference, kernel.first()) {
+            let is_measured = |name: &str| measured.iter().any(|(known, ..)| known == name);
+            sim.iter_mut().for_each(|run| run.retain(|(name, ..)| is_measured(name)));
         }
-        for (name, near) in names {
-            let mine = |run: &Quantities| run.iter().find(|(n, ..)| n == name).map(|(.., v)| *v);
-            let sim: Vec<f64> = sim.iter().filter_map(mine).collect();
-            let Some(kernel) = kernel.get(name) else { continue };
-            // Where nothing happens on either side there is nothing to compare.
-            if kernel.iter().chain(&sim).any(|value| *value != 0.0) {
-                let condition = Condition { scenario, set: settings(&points[0]) };
-                checks.push(check(condition, name, near, kernel, &sim));
-            }
+        if !kernel.is_empty() {
+            checks.extend(checks_of(scenario, &settings(&points[0]), &kernel, &sim));
         }
     }
     Ok(checks)
@@ -303,33 +291,44 @@ fn runs(
     Ok(runs)
 }
 
-/// A condition of a scenario.
-struct Condition<'a> {
-    scenario: &'a str,
-    set: Map<String, Value>,
-}
-
-fn check(
-    Condition { scenario, set }: Condition<'_>,
-    what: &str,
-    near: Near,
-    runs: &[f64],
-    seeds: &[f64],
-) -> Check {
-    let low = runs.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let kernel = mean(runs);
-    let sim = (!seeds.is_empty()).then(|| mean(seeds));
-    Check {
-        scenario: scenario.to_owned(),
-        set,
-        what: what.to_owned(),
-        kernel,
-        kernel_range: [low, high],
-        sim,
-        pass: sim.is_some_and(|sim| near.holds(kernel, sim)),
-        within_noise: chance::errors(runs, seeds).is_some_and(|errors| errors <= ERRORS),
+/// The checks of a condition by the runs of both sides. One fails if a side lacks the quantity.
+fn checks_of(
+    scenario: &str,
+    set: &Map<String, Value>,
+    kernel: &[Quantities],
+    sim: &[Quantities],
+) -> Vec<Check> {
+    let mut names: Vec<(&str, Near)> = Vec::new();
+    for (name, near, _) in sim.iter().chain(kernel).flatten() {
+        if !names.iter().any(|(known, _)| known == name) {
+            names.push((name, *near));
+        }
     }
+    let values = |runs: &[Quantities], name: &str| -> Vec<f64> {
+        let of = |run: &Quantities| run.iter().find(|(n, ..)| n == name).map(|(.., v)| *v);
+        runs.iter().filter_map(of).collect()
+    };
+    let check = |(name, near): (&str, Near)| {
+        let (runs, seeds) = (values(kernel, name), values(sim, name));
+        let [kernel, sim] = [&runs, &seeds].map(|side| (!side.is_empty()).then(|| mean(side)));
+        // Where nothing happens on either side there is nothing to compare.
+        let idle = runs.iter().chain(&seeds).all(|value| *value == 0.0);
+        let both = kernel.zip(sim);
+        (both.is_none() || !idle).then(|| Check {
+            scenario: scenario.to_owned(),
+            set: set.clone(),
+            what: name.to_owned(),
+            kernel,
+            kernel_range: kernel.map(|_| {
+                let low = runs.iter().copied().fold(f64::INFINITY, f64::min);
+                [low, runs.iter().copied().fold(f64::NEG_INFINITY, f64::max)]
+            }),
+            sim,
+            pass: both.is_some_and(|(kernel, sim)| near.holds(kernel, sim)),
+            within_noise: chance::errors(&runs, &seeds).is_some_and(|errors| errors <= ERRORS),
+        })
+    };
+    names.into_iter().filter_map(check).collect()
 }
 
 impl Near {
@@ -378,7 +377,8 @@ fn conclude(checks: &[Check], json: bool) -> Result<(), Failure> {
 fn table(checks: &[Check]) -> String {
     let head = ["condition", "what", "kernel", "its runs", "simulator", "verdict"];
     let rows = checks.iter().map(|check| {
-        let [low, high] = check.kernel_range.map(number);
+        let or_none = |text: Option<String>| text.unwrap_or("-".to_owned());
+        let range = check.kernel_range.map(|range| range.map(number).join(" .. "));
         let condition = check.set.values().map(|value| match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -386,9 +386,9 @@ fn table(checks: &[Check]) -> String {
         vec![
             condition.collect::<Vec<_>>().join(" "),
             check.what.clone(),
-            number(check.kernel),
-            format!("{low} .. {high}"),
-            check.sim.map_or("-".to_owned(), number),
+            or_none(check.kernel.map(number)),
+            or_none(range),
+            or_none(check.sim.map(number)),
             match (check.pass, check.within_noise) {
                 (true, _) => "ok",
                 (false, true) => "noise",
@@ -434,7 +434,7 @@ mod tests {
         let kernel = Reference::kept(WIDE).unwrap();
         for point in points(WIDE) {
             let runs = kernel.of(&point);
-            assert!(runs.get("utilization").is_some_and(|runs| runs.len() >= 3), "{:?}", point.set);
+            assert!(runs.len() >= 3, "{:?}", point.set);
         }
     }
 
@@ -451,6 +451,21 @@ mod tests {
         {
             assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
         }
+    }
+
+    #[test]
+    fn a_quantity_that_one_side_lacks_is_a_check_that_fails() {
+        let of = |name: &str, value| (name.to_owned(), Near::SIGNALS, value);
+        let kernel = [vec![of("A mark", 0.1), of("A drop", 0.0), of("B drop", 0.0)]];
+        let sim = [vec![of("B mark", 0.0), of("A drop", 0.0)]];
+        let checks = checks_of("s", &Map::new(), &kernel, &sim);
+        let found: Vec<_> =
+            checks.iter().map(|check| (check.what.as_str(), check.kernel, check.sim)).collect();
+        let missing =
+            [("B mark", None, Some(0.0)), ("A mark", Some(0.1), None), ("B drop", Some(0.0), None)];
+        assert_eq!(found, missing, "`A drop` is 0 on both sides");
+        assert!(!checks.iter().any(|check| check.pass || check.within_noise));
+        assert!(table(&checks).contains('-') && conclude(&checks, false).is_err());
     }
 
     #[test]
