@@ -14,11 +14,11 @@ import { output, overloaded } from "./figures/output";
 import { overload } from "./figures/overload";
 import { rates } from "./figures/rates";
 import { scores } from "./figures/scores";
-import { type Choice, type Item, items, keep, layOut, variedKeys } from "./runs";
+import { type Choice, firstSeeds, type Item, items, keep, layOut, toCompare, variedKeys } from "./runs";
 
 /** The reader's choice. */
 export interface View {
-  /** Runs with curves to draw; all of them, unless set. */
+  /** Runs with curves to draw; unless set, one seed of each condition. */
   runs?: Item[];
   choice: Choice;
 }
@@ -36,18 +36,32 @@ export const HEADLINE_LIMIT = HEADLINE_RUNS;
 export const drawable = (all: Item[]): Drawn[] =>
   all.flatMap((item) => (item.run.curves === undefined ? [] : [{ ...item, curves: item.run.curves }]));
 
+/** Items with curves in the order in which a reader chooses: one seed of each condition, then the others. */
+export function choosable(all: Item[]): { first: Drawn[]; others: Drawn[] } {
+  const drawn = drawable(all);
+  const first = toCompare(firstSeeds(drawn));
+  const shown = new Set(first);
+  return { first, others: drawn.filter((item) => !shown.has(item)) };
+}
+
+/** One seed of each condition: as they ran, and those of several folders in turns. */
+function unchosen(data: Data, all: Item[]): Drawn[] {
+  const first = firstSeeds(drawable(all));
+  return data.folders.length > 1 ? toCompare(first) : first;
+}
+
 /** With more conditions than this a chart over them is a wall; the reader chooses fewer. */
 const CONDITIONS = 250;
 
 /** Every figure. */
 export function figures(data: Data, view: View = EVERYTHING): Figure[] {
   const all = items(data);
-  const drawn = drawable(view.runs ?? all);
+  const drawn = view.runs === undefined ? unchosen(data, all) : drawable(view.runs);
   const panels = view.runs === undefined ? drawn.slice(0, PANELS) : drawn;
   const list: Figure[] = [];
   if (drawn.length > 0) {
-    if (view.runs === undefined && all.length <= HEADLINE_RUNS && all.length === drawn.length)
-      list.push(headline(drawn));
+    if (view.runs === undefined && all.length <= HEADLINE_RUNS && firstSeeds(all).length === drawn.length)
+      list.push(headline(drawn, all));
     list.push(distribution(drawn, all, false), distribution(drawn, all, true));
     const timed = panels.filter(({ curves }) => curves.delay.length > 0);
     if (timed.length > 0) list.push(course(timed, all));

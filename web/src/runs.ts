@@ -123,11 +123,19 @@ const whoValues = (run: Run): string[] =>
       return parameter === undefined ? sweptValue(run, key) : `${keyName(parameter)} ${sweptValue(run, key)}`;
     });
 
-/** A run's full name: its line and its condition. */
+/** A run's full name: its line, its condition, and its seed where there are several. */
 export function runNames(all: Item[]): Map<Run, string> {
+  const names = conditionNames(all);
+  const seeds = new Set(all.map(({ run }) => run.summary.seed)).size > 1;
+  const name = ({ run }: Item): string =>
+    [names.get(run) ?? "", ...(seeds ? [RUNS.seed(run.summary.seed)] : [])].join(", ");
+  return new Map(all.map((item) => [item.run, name(item)]));
+}
+
+/** The same without the seed. */
+export function conditionNames(all: Item[]): Map<Run, string> {
   const lines = lineNames(all);
   const keys = variedKeys(all);
-  const seeds = new Set(all.map(({ run }) => run.summary.seed)).size > 1;
   return new Map(
     all.map((item) => {
       const parts = [lines.get(item.run) ?? ""];
@@ -136,10 +144,54 @@ export function runNames(all: Item[]): Map<Run, string> {
         const value = unit === "" ? number : `${number} ${unit}`;
         parts.push(key === "link.rate" ? value : `${keyName(key)} ${value}`);
       }
-      if (seeds) parts.push(RUNS.seed(item.run.summary.seed));
       return [item.run, parts.join(", ")];
     }),
   );
+}
+
+/** Everything that the sweep set for a run; runs of one folder that differ in their seed alone have the same. */
+const settings = ({ run }: Item): string =>
+  JSON.stringify(
+    Object.entries(run.summary.set)
+      .filter(([key]) => key !== "seed")
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+
+/** Items with the same key together, in the order in which the keys appear. */
+function grouped<T>(all: T[], keyOf: (item: T) => string): T[][] {
+  const groups = new Map<string, T[]>();
+  for (const item of all) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return [...groups.values()];
+}
+
+/** One run of each condition of each folder, that of the first seed. Seeds of a single condition all stay: they are all
+ * that there is to compare. */
+export function firstSeeds<T extends Item>(all: T[]): T[] {
+  const folders = [...new Set(all.map(({ folder }) => folder))];
+  const conditions = grouped(all, (item) => `${folders.indexOf(item.folder)} ${settings(item)}`);
+  if (conditions.length < 2) return all;
+  const first = new Set(conditions.map(([item]) => item));
+  return all.filter((item) => first.has(item));
+}
+
+/** Runs in the order in which a reader compares them: all that meet under a condition before the next condition, the
+ * same run of several folders beside each other, and what only one folder has in turns. */
+export function toCompare<T extends Item>(all: T[]): T[] {
+  const folders = [...new Set(all.map(({ folder }) => folder))];
+  const keys = variedKeys(all).map(({ key }) => key);
+  const places = grouped(all, ({ run }) => JSON.stringify(keys.map((key) => sweptValue(run, key))));
+  const same = places.flatMap((items) => grouped(items, settings));
+  const everywhere = (items: T[]): boolean => new Set(items.map(({ folder }) => folder)).size === folders.length;
+  const alone = same.filter((items) => !everywhere(items)).flat();
+  const sides = folders.map((folder) => alone.filter((item) => item.folder === folder));
+  const turns = Math.max(0, ...sides.map((side) => side.length));
+  const inTurns = Array.from({ length: turns }, (_, i) => sides.flatMap((side) => side.slice(i, i + 1))).flat();
+  return [...same.filter(everywhere).flat(), ...inTurns];
 }
 
 /** What the reader chose: which key groups the x axis, and which values are left out. */

@@ -8,7 +8,7 @@ import { decades, points } from "../src/figures/delay";
 import { PAINTS } from "../src/lights/glyphs";
 import { open } from "../src/ssr";
 import { themeOf } from "../src/theme";
-import { demo, mixes, overload, programs, sweep, web } from "./sample";
+import { demo, mixes, overload, programs, seeds, sweep, web } from "./sample";
 
 const named = (data: Data, name: string): Figure => {
   const figure = figures(data).find((f) => f.name === name);
@@ -189,6 +189,20 @@ describe("messages", () => {
   it("say what is to be seen", () => {
     expect(named(demo(), "headline").title).toMatch(/^L4S packets wait 0\.\d+ ms under DualPI2; \d+ ms under PIE/);
     expect(named(demo(), "headline").note).toMatch(/^Two flows share 40 Mb\/s, base RTT 10 ms\./);
+  });
+});
+
+describe("several seeds", () => {
+  const course = named(seeds(5), "delay-time").option({ theme: themeOf("light"), width: 1000, height: 400, top: 0 });
+  it("have a panel for each condition, not for each seed", () => {
+    const titles = [course.title].flat().map((title) => title?.text);
+    expect(titles).toEqual([5, 15, 25].map((target) => `DualPI2, aqm target ${target} ms, seed 1`));
+  });
+  it("have their conditions in the heading", () => {
+    expect(named(seeds(5), "delay-cdf").title).toMatch(
+      /^DualPI2, aqm target 5 ms, seed 1: .*; DualPI2, aqm target 15 ms, seed 1: .*; DualPI2, aqm target 25 ms, seed 1: /,
+    );
+    expect(named(seeds(1), "headline").title).toMatch(/ under DualPI2, aqm target 5 ms/);
   });
 });
 

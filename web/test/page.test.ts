@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { figures } from "../src/figures";
 import { columns as programColumns } from "../src/page/programs";
 import { columns } from "../src/page/table";
-import { facts } from "../src/page/tiles";
-import { items, senders } from "../src/runs";
+import { facts, tileRuns } from "../src/page/tiles";
+import { firstSeeds, items, senders } from "../src/runs";
 import { themeOf } from "../src/theme";
-import { demo, programs } from "./sample";
+import { demo, programs, seeds } from "./sample";
 
 /** The demonstration, with a hop before the bottleneck. */
 function hop() {
@@ -36,6 +36,22 @@ function lossy() {
   }
   return data;
 }
+
+describe("tiles", () => {
+  it("have the mean of the seeds of one condition, and its name", () => {
+    const all = items(seeds(5));
+    const tiles = tileRuns(all, firstSeeds(all)).map(([name, own]) => [
+      name,
+      facts(own).find(({ kind }) => kind === "classic")?.value,
+    ]);
+    // The seeds of a condition have 0, 0.1, 0.2, 0.3 and 0.4 ms more than 5, 15 and 25: 0.2 ms on average.
+    expect(tiles).toEqual([
+      ["DualPI2, aqm target 5 ms", "5.2 ms"],
+      ["DualPI2, aqm target 15 ms", "15 ms"],
+      ["DualPI2, aqm target 25 ms", "25 ms"],
+    ]);
+  });
+});
 
 describe("goodput", () => {
   it("is a headline where much of the rate is sent again, and only there", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { groupName, items, layOut, lineNames, runNames, senders, variedKeys } from "../src/runs";
-import { demo, sweep } from "./sample";
+import { firstSeeds, groupName, items, layOut, lineNames, runNames, senders, toCompare, variedKeys } from "../src/runs";
+import { demo, seeds, sweep } from "./sample";
 
 describe("runs", () => {
   it("are named after their discipline where that is enough", () => {
@@ -101,5 +101,43 @@ describe("two folders", () => {
     const axis = layOut(items(data), { only: {} });
     expect(axis.conditions.map(({ label }) => label)).toEqual(["DualPI2", "PIE", "FQ-CoDel"]);
     expect(axis.lines.map(({ folder }) => folder)).toEqual([0, 1, 0, 1, 0, 1]);
+  });
+});
+
+describe("the runs that are shown first", () => {
+  const named = (all: ReturnType<typeof items>): string[] => {
+    const names = runNames(all);
+    return toCompare(firstSeeds(all)).map(({ run }) => names.get(run)!);
+  };
+
+  it("are one seed of each condition", () => {
+    const targets = ["target 5 ms", "target 15 ms", "target 25 ms"];
+    expect(named(items(seeds(5)))).toEqual(targets.map((target) => `DualPI2, aqm ${target}, seed 1`));
+  });
+
+  it("are all seeds of a single condition", () => {
+    const data = seeds(3);
+    data.folders[0]!.runs = data.folders[0]!.runs.slice(0, 3);
+    expect(named(items(data))).toEqual(["DualPI2, seed 1", "DualPI2, seed 2", "DualPI2, seed 3"]);
+  });
+
+  it("are all disciplines of a condition before the next condition", () => {
+    const four = toCompare(firstSeeds(items(sweep()))).slice(0, 4);
+    expect(four.map(({ run }) => run.aqm)).toEqual(["dualpi2", "pie", "fq_codel", "dualpi2"]);
+  });
+
+  it("are the same run of both folders, and of folders without a common one some of each", () => {
+    const data = demo();
+    const other = structuredClone(data.folders[0]!);
+    data.folders.push({ ...other, label: "kernel" });
+    expect(named(items(data)).slice(0, 4)).toEqual([
+      "DualPI2 · one-against-one",
+      "DualPI2 · kernel",
+      "PIE · one-against-one",
+      "PIE · kernel",
+    ]);
+    for (const run of data.folders[1]!.runs) run.summary.set = { ...run.summary.set, "link.rate": "9mbit" };
+    const sides = toCompare(firstSeeds(items(data))).map(({ folder }) => folder.label);
+    expect(sides.slice(0, 4)).toEqual(["one-against-one", "kernel", "one-against-one", "kernel"]);
   });
 });

@@ -102,3 +102,21 @@ export function programs(): Data {
   };
   return data;
 }
+
+/** A sweep of one discipline over three targets, with this many seeds of each, in the order in which they run. */
+export function seeds(count: number): Data {
+  const data = demo();
+  const folder = data.folders[0]!;
+  const dual = folder.runs[0]!;
+  folder.runs = ["5ms", "15ms", "25ms"].flatMap((target, i) =>
+    Array.from({ length: count }, (_, s) => {
+      const run = structuredClone(dual);
+      run.number = count * i + s + 1;
+      run.summary.set = { "aqm.target": target };
+      run.summary.seed = s + 1;
+      run.summary.queues.find(({ name }) => name === "C")!.delay_ms!.mean = 10 * i + 5 + s / 10;
+      return run;
+    }),
+  );
+  return data;
+}

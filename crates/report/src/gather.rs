@@ -86,22 +86,35 @@ fn folder(source: &Source) -> Folder {
 }
 
 /// Which runs get curves: all of a small result; of a big one, conditions spread over the sweep,
-/// each with all of its cases, so that disciplines can be compared.
+/// each with all of its cases, so that disciplines can be compared. One seed of each comes first;
+/// further seeds follow for all or for none.
 pub fn chosen(runs: &[&Summary]) -> Vec<usize> {
-    let mut conditions: Vec<Vec<usize>> = Vec::new();
+    // The runs of each case of each condition, which differ in their seed.
+    let mut conditions: Vec<Vec<Vec<usize>>> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut cases: BTreeMap<String, usize> = BTreeMap::new();
     for (i, run) in runs.iter().enumerate() {
         let place = *places.entry(condition(run)).or_insert(conditions.len());
         if place == conditions.len() {
             conditions.push(Vec::new());
         }
-        conditions[place].push(i);
+        let members = &mut conditions[place];
+        let case = *cases.entry(settings(run, |key| key != "seed")).or_insert(members.len());
+        if case == members.len() {
+            members.push(Vec::new());
+        }
+        members[case].push(i);
     }
     let widest = conditions.iter().map(Vec::len).max().unwrap_or(1);
     let take = (CURVES / widest).clamp(1, conditions.len().max(1));
-    let mut chosen: Vec<usize> = (0..take)
+    let taken: Vec<&Vec<usize>> = (0..take)
         .filter_map(|k| conditions.get((2 * k + 1) * conditions.len() / (2 * take)))
-        .flat_map(|members| members.iter().copied())
+        .flatten()
+        .collect();
+    let seeds = taken.iter().map(|case| case.len()).max().unwrap_or(0);
+    let rounds = (CURVES / taken.len().max(1)).clamp(1, seeds.max(1));
+    let mut chosen: Vec<usize> = (0..rounds)
+        .flat_map(|seed| taken.iter().filter_map(move |case| case.get(seed).copied()))
         .take(CURVES)
         .collect();
     chosen.sort_unstable();
@@ -118,8 +131,13 @@ fn condition(run: &Summary) -> String {
                 last == "cc" || last == "ecn"
             }
     };
+    settings(run, |key| !who(key))
+}
+
+/// The settings of a run's sweep with such keys.
+fn settings(run: &Summary, wanted: impl Fn(&str) -> bool) -> String {
     let set: Vec<String> = (run.set.iter())
-        .filter(|(key, _)| !who(key))
+        .filter(|(key, _)| wanted(key))
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     set.join(" ")
@@ -429,6 +447,21 @@ mod tests {
         for i in &chosen {
             assert!(chosen.contains(&((i + 25) % 75)), "run {i} has no counterpart");
         }
+    }
+
+    /// `--seeds 20` of three disciplines at one condition.
+    #[test]
+    fn each_case_has_curves_before_a_further_seed_of_one() {
+        let mut seeds = Vec::new();
+        for case in [0, 25, 50] {
+            for seed in 1..=20 {
+                seeds.push(Summary { seed, ..summaries()[case].clone() });
+            }
+        }
+        let chosen = chosen(&seeds.iter().collect::<Vec<_>>());
+        // Five seeds of each: 15 of the 16 runs that have curves.
+        let of = |case: usize| chosen.iter().filter(|i| **i / 20 == case).count();
+        assert_eq!([0, 1, 2].map(of), [5, 5, 5]);
     }
 
     #[test]

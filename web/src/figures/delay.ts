@@ -137,7 +137,7 @@ export function distribution(drawn: Drawn[], all: Item[], tail: boolean): Figure
   const names = runNames(all);
   return {
     name: tail ? "delay-tail" : "delay-cdf",
-    title: delayMessage(drawn),
+    title: delayMessage(drawn, all),
     note: tail ? DELAY.tail : DELAY.distribution,
     height: (width) => (width < 560 ? 380 : 420),
     option: (canvas) => {
@@ -199,17 +199,18 @@ const tailAxis = (theme: Theme, drawn: Drawn[]) => ({
 });
 
 /** `L4S queue 0.57 ms, Classic 15 ms; PIE 15 ms; FQ-CoDel 5.6 ms`, on average. */
-export function delayMessage(drawn: Item[]): string {
+export function delayMessage(drawn: Item[], all: Item[]): string {
   if (drawn.length > 4) return DELAY.each;
-  const names = runNames(drawn);
-  const several = new Set(drawn.map(({ run }) => run.aqm)).size < drawn.length;
+  const names = runNames(all);
+  // A run that is one of several is named, unless its queues say which of the disciplines it has.
+  const several = new Set(drawn.map(({ run }) => run.aqm)).size < drawn.length || drawn.length < all.length;
   const parts = drawn.map((item) => {
     const queues = item.run.summary.queues.filter((queue) => queue.delay_ms !== undefined);
     const words = queues.map((queue) => {
       return DELAY.mean(queue.name, ms(queue.delay_ms?.mean ?? 0));
     });
     const single = queues.every((queue) => queue.name === "Q");
-    return single || several ? `${names.get(item.run) ?? ""} ${words.join(", ")}` : words.join(", ");
+    return single || several ? DELAY.of(names.get(item.run) ?? "", words.join(", ")) : words.join(", ");
   });
   return DELAY.means(parts);
 }
@@ -226,7 +227,7 @@ interface DelayLine {
 export function course(drawn: Drawn[], all: Item[]): Figure {
   const words = {
     name: "delay-time",
-    title: drawn.length === 1 ? delayMessage(drawn) : DELAY.course,
+    title: drawn.length === 1 ? delayMessage(drawn, all) : DELAY.course,
     note: DELAY.courseNote,
   };
   const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>

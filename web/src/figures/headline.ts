@@ -6,7 +6,7 @@ import type { Series, Title } from "../chart";
 import type { Box, Figure } from "../figure";
 import { base, columnsFor, gridOf, heading, WORD_LINE, yAxis } from "../figure";
 import type { Item } from "../runs";
-import { lineNames, senders } from "../runs";
+import { runNames, senders } from "../runs";
 import { queueColour, type Theme } from "../theme";
 import { AXES, HEADLINE } from "../words/charts";
 import { queueName } from "../words/names";
@@ -18,8 +18,8 @@ import { labelLines, rateLines, rateTop, rateWords } from "./rates";
 export const HEADLINE_RUNS = 4;
 
 /** `L4S packets wait 0.57 ms under DualPI2; 15 ms under PIE, 5.6 ms under FQ-CoDel`. */
-export function headlineMessage(drawn: Item[]): string {
-  const names = lineNames(drawn);
+export function headlineMessage(drawn: Item[], all: Item[]): string {
+  const names = runNames(all);
   const dual = drawn.find(({ run }) => run.summary.queues.some((queue) => queue.name === "L"));
   const low = dual?.run.summary.queues.find((queue) => queue.name === "L")?.delay_ms;
   if (dual === undefined || low === undefined) return HEADLINE.plain;
@@ -58,8 +58,8 @@ const fits = (name: string, who: string, width: number): boolean =>
   advance(name, 15, true) + advance(`  ${who}`, 13) <= width;
 
 /** Distributions above, rates beneath, a column per run. */
-export function headline(drawn: Drawn[]): Figure {
-  const names = lineNames(drawn);
+export function headline(drawn: Drawn[], all: Item[]): Figure {
+  const names = runNames(all);
   const columns = (width: number) => columnsFor(drawn.length, width, NARROWEST);
   /** Heights that depend on the width: those of senders on a line of their own, and of further lines of rates. */
   const extra = (width: number): [number, number] => {
@@ -69,7 +69,7 @@ export function headline(drawn: Drawn[]): Figure {
   };
   return {
     name: "headline",
-    title: headlineMessage(drawn),
+    title: headlineMessage(drawn, all),
     note: note(drawn),
     height: (width) => {
       const rows = Math.ceil(drawn.length / columns(width));

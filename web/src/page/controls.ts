@@ -7,7 +7,7 @@ import { amount } from "../words/numbers";
 import { CONTROLS } from "../words/report";
 import { el } from "./dom";
 
-/** Chips, one per run with curves. */
+/** Chips, one per run with curves, in this order; those of `start` are chosen. */
 export function runControls(
   drawn: Item[],
   names: Map<Run, string>,

@@ -4,8 +4,8 @@
 import { FOOTER, HEADER, scenarioTitle } from "../words/report";
 import "./style.css";
 import type { Data } from "../data";
-import { drawable, figures, HEADLINE_LIMIT, type View } from "../figures";
-import { type Item, items, runNames } from "../runs";
+import { choosable, figures, HEADLINE_LIMIT, type View } from "../figures";
+import { firstSeeds, type Item, items, runNames, toCompare } from "../runs";
 import type { Mode } from "../theme";
 import { Cards } from "./cards";
 import { conditionControls, runControls } from "./controls";
@@ -30,13 +30,18 @@ export function mount(): void {
   };
 
   const curveControls = el("div", { class: "controls" });
-  const drawn = drawable(all);
-  if (drawn.length > HEADLINE_LIMIT) {
-    const start = drawn.slice(0, HEADLINE_LIMIT);
-    state.view.runs = start;
+  const { first, others } = choosable(all);
+  let numbers = tiles(all, first.length > 0 ? first : toCompare(firstSeeds(all)));
+  const many = first.length + others.length > HEADLINE_LIMIT;
+  if (many || others.length > 0) {
+    const start = first.slice(0, HEADLINE_LIMIT);
+    if (many) state.view.runs = start;
     curveControls.append(
-      runControls(drawn, runNames(all), start, (runs) => {
+      runControls([...first, ...others], runNames(all), start, (runs) => {
         state.view.runs = runs;
+        const next = tiles(all, runs.length > 0 ? runs : first);
+        numbers.replaceWith(next);
+        numbers = next;
         redraw();
       }),
     );
@@ -62,7 +67,7 @@ export function mount(): void {
       }),
     ),
     el("main", {}, [
-      tiles(all),
+      numbers,
       curveControls,
       cards.curves,
       sweepControls,

@@ -1,13 +1,13 @@
-// Headline numbers in plain words: a tile per run of a small result, per discipline of a sweep.
+// Headline numbers in plain words: a tile per condition, of all of its seeds.
 
 import { lags, type Queue, type Summary } from "../data";
-import { type Item, lineNames, mean, runNames, senders } from "../runs";
+import { conditionNames, type Item, mean, senders } from "../runs";
 import { ms, percent, rate, ratio } from "../words/numbers";
 import { TILES } from "../words/report";
 import { el } from "./dom";
 
-/** Up to this number of runs get a tile each. */
-const RUN_TILES = 6;
+/** The most tiles: of a big sweep, the first conditions of the charts below. */
+const MOST = 6;
 
 /** A number with its meaning; `about` adds detail beneath. */
 interface Fact {
@@ -17,17 +17,19 @@ interface Fact {
   kind?: "l4s" | "classic";
 }
 
-export function tiles(all: Item[]): HTMLElement {
-  const names = all.length <= RUN_TILES ? runNames(all) : lineNames(all);
-  const lines = new Map<string, Item[]>();
-  for (const item of all) {
-    const name = names.get(item.run) ?? "";
-    lines.set(name, [...(lines.get(name) ?? []), item]);
-  }
+/** The runs of each tile by its name: those of the conditions of `shown`, whichever seed. No mean is over several
+ * conditions. */
+export function tileRuns(all: Item[], shown: Item[]): [string, Item[]][] {
+  const names = conditionNames(all);
+  const wanted = [...new Set(shown.map(({ run }) => names.get(run) ?? ""))].slice(0, MOST);
+  return wanted.map((name) => [name, all.filter(({ run }) => names.get(run) === name)]);
+}
+
+export function tiles(all: Item[], shown: Item[]): HTMLElement {
   return el(
     "section",
     { class: "tiles", "aria-label": TILES.name },
-    [...lines].map(([name, items]) => {
+    tileRuns(all, shown).map(([name, items]) => {
       const list = facts(items);
       const first = items[0];
       const of = items.length > 1 ? TILES.meanOf(items.length) : "";

@@ -57,6 +57,8 @@ export const DELAY = {
   /** The message: a part per run. */
   each: "Queueing delay of each run",
   means: (parts: string[]): string => (parts.length === 0 ? "Queueing delay" : `${parts.join("; ")} on average`),
+  /** The delays of a run by name; a name of several parts ends in a colon. */
+  of: (run: string, delays: string): string => `${run}${run.includes(",") ? ":" : ""} ${delays}`,
   mean: (queue: string, delay: string): string => {
     if (queue === "L") return `L4S queue ${delay}`;
     return queue === "C" ? `Classic ${delay}` : delay;

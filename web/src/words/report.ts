@@ -31,7 +31,7 @@ export const scenarioTitle = (folder: string | undefined): string =>
 
 export const TILES = {
   name: "Headline numbers",
-  meanOf: (runs: number): string => `mean of ${runs} runs`,
+  meanOf: (seeds: number): string => `mean of ${seeds} seeds`,
   delay: (queue: string): string => (queue === "Q" ? "Queueing delay" : `${queueName(queue)} queueing delay`),
   /** The delay of the only queue of the bottleneck. */
   delayOfAll: "Queueing delay, all flows",
