@@ -63,7 +63,7 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
     let warmup_end = Time::ZERO + scenario.warmup;
     // (group, bin, completion time in ms, efficiency)
     let mut done = Vec::new();
-    let course = scenario.course();
+    let (course, mut playback) = (scenario.course(), scenario.link.playback());
     for (_, flow) in flows.iter() {
         let group = flow.group.index();
         let (true, Some(size), Some(opened)) =
@@ -77,10 +77,8 @@ pub(crate) fn completions(scenario: &Scenario, flows: &Flows) -> Vec<CompletionS
         let is_up = scenario.direction_of(group) == Direction::Up;
         let up = course.uplink_rate_at(opened).filter(|_| is_up);
         let (mss, rtt) = (scenario.groups[group].mss, course.rtt_at(group, opened));
-        let best = match (up, &scenario.link.trace) {
-            (None, Some(capacity)) => {
-                rtt * 2 + capacity.time_of(on_the_wire(size, mss), opened + rtt * 2)
-            }
+        let best = match (up, &mut playback) {
+            (None, Some(link)) => rtt * 2 + link.time_of(on_the_wire(size, mss), opened + rtt * 2),
             _ => theoretical_time(size, mss, rtt, up.unwrap_or_else(|| course.rate_at(opened))),
         };
         let efficiency = time.as_nanos() as f64 / best.as_nanos() as f64;

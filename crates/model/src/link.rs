@@ -167,24 +167,6 @@ impl Capacity {
     pub fn bytes_between(&self, from: Time, to: Time) -> Bytes {
         self.playback().bytes_between(from, to)
     }
-
-    /// How long the link takes for this many bytes from `from` of a run on, if nothing else is on it.
-    pub fn time_of(&self, bytes: Bytes, from: Time) -> Duration {
-        let mut playback = self.playback();
-        let mut fits =
-            |span: u64| playback.bytes_between(from, from + Duration::from_nanos(span)) >= bytes;
-        // The least number of nanoseconds, between two powers of two.
-        let mut longest = 1;
-        while !fits(longest) {
-            longest *= 2;
-        }
-        let mut shortest = longest / 2;
-        while longest - shortest > 1 {
-            let middle = shortest + (longest - shortest) / 2;
-            if fits(middle) { longest = middle } else { shortest = middle }
-        }
-        Duration::from_nanos(longest)
-    }
 }
 
 /// FNV-1a over 64-bit words.

@@ -51,6 +51,7 @@ pub struct Play {
 /// let mut link = trace.play(&Play::default())?;
 /// let second = Time::ZERO + Duration::from_secs(1);
 /// assert_eq!(link.bytes_between(Time::ZERO, second), Bytes::new(1_000_000));
+/// assert_eq!(link.time_of(Bytes::new(3_000_000), Time::ZERO), Duration::from_secs(2));
 /// let Playback::Steps(mut rates) = link else { unreachable!() };
 /// assert_eq!(rates.at(Time::ZERO).until, second);
 /// # Ok::<(), l4s_trace::TraceError>(())
@@ -95,6 +96,15 @@ impl Playback {
         match self {
             Playback::Opportunities(opportunities) => opportunities.bytes_between(from, to),
             Playback::Steps(steps) => steps.bytes_between(from, to),
+        }
+    }
+
+    /// How long it takes for this many bytes to pass after `from`, if nothing else does; [`Duration::MAX`] if it takes longer
+    /// than a run may.
+    pub fn time_of(&mut self, bytes: Bytes, from: Time) -> Duration {
+        match self {
+            Playback::Opportunities(opportunities) => opportunities.time_of(bytes, from),
+            Playback::Steps(steps) => steps.time_of(bytes, from),
         }
     }
 }

@@ -133,6 +133,26 @@ proptest! {
         prop_assert_eq!(found, left);
     }
 
+    /// As many bytes have passed when the time is over, and not a nanosecond before.
+    #[test]
+    fn the_time_of_bytes_is_the_least_in_which_they_pass(
+        list in lists(),
+        (steps, period) in tables(),
+        bytes in 1u64..10_000_000,
+        from in 0u64..3_000_000_000,
+        offset in 0u64..1_000,
+    ) {
+        let play = Play { mean: None, offset: Duration::from_millis(offset) };
+        let traces = [Trace::from_opportunities(list), Trace::from_steps(steps, period)];
+        for mut link in traces.map(|trace| trace.unwrap().play(&play).unwrap()) {
+            let (bytes, from) = (Bytes::new(bytes), Time::from_nanos(from));
+            let to = from + link.time_of(bytes, from);
+            prop_assert!(link.bytes_between(from, to) >= bytes);
+            let before = to.saturating_sub(Duration::from_nanos(1));
+            prop_assert!(link.bytes_between(from, before) < bytes);
+        }
+    }
+
     #[test]
     fn the_bytes_are_those_of_the_opportunities_within(
         list in lists(),

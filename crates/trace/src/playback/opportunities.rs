@@ -125,6 +125,19 @@ impl Opportunities {
         bytes(self.until(trace_time(to, self.offset)) - before)
     }
 
+    /// As [`crate::Playback::time_of`].
+    pub fn time_of(&mut self, bytes: Bytes, from: Time) -> Duration {
+        let (mut at, mut left) = (from, bytes);
+        while left > Bytes::ZERO {
+            let (next, room) = self.next(at + Duration::from_nanos(1));
+            if next == Time::NEVER {
+                return Duration::MAX;
+            }
+            (at, left) = (next, left.saturating_sub(room));
+        }
+        at.since(from)
+    }
+
     /// The opportunities at `at` and before it, as played.
     fn until(&self, at: u128) -> u128 {
         let period = u128::from(self.period);

@@ -108,6 +108,26 @@ impl Steps {
         Bytes::new(u64::try_from(capacity / BYTE).unwrap_or(u64::MAX))
     }
 
+    /// As [`crate::Playback::time_of`].
+    pub fn time_of(&mut self, bytes: Bytes, from: Time) -> Duration {
+        let (mut now, mut left) = (from, u128::from(bytes.get()) * BYTE);
+        while left > 0 {
+            let Segment { rate, until, .. } = self.at(now);
+            let rate = u128::from(rate.as_bps());
+            let capacity = rate * u128::from(until.since(now).as_nanos());
+            if left <= capacity {
+                // At most the length of the step.
+                now += Duration::from_nanos(left.div_ceil(rate) as u64);
+                break;
+            }
+            if until == Time::NEVER {
+                return Duration::MAX;
+            }
+            (now, left) = (until, left - capacity);
+        }
+        now.since(from)
+    }
+
     /// The capacity until a time of the trace, in 10⁻⁹ bits.
     fn until(&mut self, at: u128) -> u128 {
         let period = u128::from(self.table.period());
