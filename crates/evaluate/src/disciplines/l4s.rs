@@ -82,8 +82,7 @@ const OVERLOAD: Criterion = Criterion {
     because: "Classic packets may wait longer then by the head start of L4S packets, 50 ms in Linux",
     of: |run| {
         let run = dual(run)?.only("case", &["UDP in the L queue"])?;
-        let delay = |source: &str| run.delay(source).unwrap_or(f64::INFINITY);
-        Some(delay("U").max(delay("call")))
+        Some(run.delay("U")?.max(run.delay("call")?))
     },
 };
 
