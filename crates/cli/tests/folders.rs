@@ -218,8 +218,8 @@ fn results_are_replaced_only_where_l4s_wrote_all_of_them() {
     assert!(found == expected, "nothing of what was replaced is left");
 }
 
-/// Results of the same plan are replaced, too: whoever says so doubts them. `--resume` after a stop completes the
-/// new ones, and then the old ones go.
+/// `--replace` makes the runs of the same plan again, too. After a stop, `--resume` completes the new ones and removes the
+/// old ones.
 #[test]
 fn replaced_results_are_made_again() {
     let folder = finished();

@@ -155,7 +155,7 @@ pub struct LinkState {
 }
 
 impl LinkState {
-    /// Of a link whose queues have this backlog and this signal, if any, and that owes so much.
+    /// The state of a link from the backlog of its queues, its debt, and the signal of its discipline.
     pub fn new(backlog: Backlog, owed: Bytes, signal: Option<Signal>) -> LinkState {
         let Backlog { packets, bytes, .. } = backlog;
         let base = signal.map(|signal| signal.base);
