@@ -7,6 +7,8 @@ and the way to port them to Rust. Methods that a class does not define are run i
 from __future__ import annotations
 
 import random
+import warnings
+from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from l4s._l4s import Ack, Packet, Window
@@ -15,7 +17,21 @@ from l4s._l4s import Ack, Packet, Window
 Verdict: TypeAlias = 'Literal["forward", "mark", "drop"] | None'
 
 
-class CongestionControl:
+class _Algorithm:
+    """A class whose names have a meaning: those of a subclass may be misspelt ones."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        ours = (base for base in cls.__mro__ if base.__module__ == __name__)
+        known = {"rng"}.union(*map(vars, ours))
+        for name in sorted(vars(cls).keys() - known):
+            near = [] if name.startswith("_") else get_close_matches(name, known, n=1, cutoff=0.8)
+            if near:
+                words = f"{cls.__name__}.{name} has no meaning to l4s; did you mean {near[0]}?"
+                warnings.warn(words, stacklevel=2)
+
+
+class CongestionControl(_Algorithm):
     """One connection's congestion control; a new instance for each.
 
     As it stands it is Reno. The transport below is Linux' TCP: it finds losses, repairs them, and
@@ -59,7 +75,7 @@ class CongestionControl:
         """Sending starts again after a pause. Not defined: as Linux does (RFC 2861)."""
 
 
-class Aqm:
+class Aqm(_Algorithm):
     """A queue discipline, of one queue or of two; a new instance for each run.
 
     As it stands it is a FIFO, or with ``dual`` two with strict priority. The queues themselves and

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import traceback
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -318,6 +319,23 @@ def test_what_is_no_algorithm_is_refused() -> None:
         l4s.run(BASE, aqm=dict)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"expected a subclass of l4s\.CongestionControl"):
         l4s.run(BASE, cc={"A": l4s.Aqm})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "meant"),
+    [
+        (l4s.CongestionControl, "on_acks", "on_ack"),
+        (l4s.CongestionControl, "sstresh", "ssthresh"),
+        (l4s.Aqm, "deqeue", "dequeue"),
+    ],
+)
+def test_a_misspelt_method_is_noticed(base: type, name: str, meant: str) -> None:
+    with pytest.warns(UserWarning, match=rf"Typo\.{name} has no .* did you mean {meant}\?") as seen:
+        type("Typo", (base,), {name: lambda self: None})
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        type("Own", (base,), {f"_{name}": 1, "grow_fast": 1, meant: lambda self: None})
 
 
 def test_the_traceback_is_the_user_s_own() -> None:
