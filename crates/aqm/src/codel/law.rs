@@ -60,6 +60,8 @@ pub(crate) struct Control {
     drop_next: u64,
     /// The time that the last packet waited.
     delay: u64,
+    /// The longest packet that left.
+    longest: Bytes,
 }
 
 impl Control {
@@ -107,8 +109,10 @@ impl Control {
             return false;
         };
         self.delay = clock.saturating_sub(head.arrival.as_nanos() >> 10);
-        // One packet is no queue (RFC 8289 §4.2): the remaining one may be sent without delay.
-        if self.delay < law.target || source.left() <= MTU {
+        // One packet is no queue (RFC 8289 §4.2): the remaining one may be sent without delay. It is no longer than the
+        // longest one seen (§5.6, `maxpacket`), or the MTU (Linux).
+        self.longest = self.longest.max(head.packet.size());
+        if self.delay < law.target || source.left() <= self.longest.max(MTU) {
             self.first_above = None;
             return false;
         }

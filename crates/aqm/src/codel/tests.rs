@@ -74,19 +74,21 @@ fn a_delay_below_target_is_left_alone() {
 
 #[test]
 fn a_single_packet_is_no_queue() {
-    let (mut rng, mut seen) = (rng(SEED), Counters::default());
-    let mut codel = Discipline::new(Config::linux(), &mut rng);
-    // Two packets at a time with a delay of 50 ms each: when the first leaves, one remains.
-    for round in 0..100 {
-        for id in 0..2 {
-            codel.enqueue(Probe::full(id), ms(round * 50), &mut rng, &mut seen);
-        }
-        for _ in 0..2 {
-            codel.dequeue(ms(round * 50 + 50), &mut rng, &mut seen);
-        }
-    }
-    assert_eq!(seen.dropped(Queue::Q), 0);
     assert_eq!(MTU.get(), 1514, "that is one full-sized frame");
+    for size in [MTU.get(), 9014] {
+        let (mut rng, mut seen) = (rng(SEED), Counters::default());
+        let mut codel = Discipline::new(Config::linux(), &mut rng);
+        // Two packets at a time with a delay of 50 ms each: when the first leaves, one remains.
+        for round in 0..100 {
+            for id in 0..2 {
+                codel.enqueue(Probe::full(id).size(size), ms(round * 50), &mut rng, &mut seen);
+            }
+            for _ in 0..2 {
+                codel.dequeue(ms(round * 50 + 50), &mut rng, &mut seen);
+            }
+        }
+        assert_eq!(seen.dropped(Queue::Q), 0, "{size} B");
+    }
 }
 
 #[test]
