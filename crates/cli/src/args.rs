@@ -109,7 +109,7 @@ pub enum Command {
     Compare {
         /// A folder that `l4s run --out` wrote
         before: PathBuf,
-        /// A second one
+        /// A second one: of other code, on another substrate, or with another setting
         after: PathBuf,
         /// Draw both side by side, in this folder
         #[arg(long, value_name = "DIR")]

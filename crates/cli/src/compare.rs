@@ -1,11 +1,12 @@
 //! `l4s compare`: differences between the same runs of two result folders, beyond the noise of seeds.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use l4s_measure::{Results, Summary};
+use l4s_measure::{Results, Run, Summary};
 use l4s_report::ReportError;
 use l4s_units::printable;
+use serde_json::Value;
 
 use crate::chance::{self, RARE, mean};
 use crate::failure::{Failure, unwritten};
@@ -23,7 +24,9 @@ struct Condition {
 
 /// Prints the differences between two result folders; draws both into `out`.
 pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Failure> {
-    let (old, new) = (conditions(before)?, conditions(after)?);
+    let [old, new] = [opened(before)?, opened(after)?];
+    let apart = apart(old.runs(), new.runs());
+    let (old, new) = (conditions(old.runs(), &apart), conditions(new.runs(), &apart));
     let by_label: HashMap<&str, &Condition> =
         new.iter().map(|new| (new.label.as_str(), new)).collect();
     let pair = |old| {
@@ -53,8 +56,9 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
     }
     let mut text = String::new();
     if !rows.is_empty() {
-        let [was, is] = names(&old, &new);
-        let head = ["run", "what", was, is, "change"].map(str::to_owned).to_vec();
+        let [was, is] = names(&old, &new, &apart);
+        let [run, what, change] = ["run", "what", "change"].map(str::to_owned);
+        let head = vec![run, what, was, is, change];
         let rows: Vec<_> = [head].into_iter().chain(rows.iter().cloned()).collect();
         let right = Align::Right;
         text += &aligned(&rows, &[Align::Left, Align::Left, right, right, right]);
@@ -98,25 +102,41 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
     Ok(())
 }
 
-/// Labels for the two sides: their substrates, where these differ.
-fn names<'a>(old: &'a [Condition], new: &'a [Condition]) -> [&'a str; 2] {
-    let on = |side: &'a [Condition]| side.first().map_or("", |first| first.runs[0].on.as_str());
-    if on(old) == on(new) { ["before", "after"] } else { [on(old), on(new)] }
+fn opened(folder: &Path) -> Result<Results, Failure> {
+    Results::open(folder).map_err(|error| unwritten(ReportError::Read(error)))
 }
 
-/// The runs of a folder, grouped by their settings except the seed.
-fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
-    let unread = |error| unwritten(ReportError::Read(error));
-    let results = Results::open(folder).map_err(unread)?;
+/// The settings that are the difference of the sides: with one value on each, and not the same one on both.
+fn apart(old: &[Run], new: &[Run]) -> BTreeSet<String> {
+    let of = |side: &[Run], key: &String| -> HashSet<Option<String>> {
+        side.iter().map(|run| run.summary.set.get(key).map(Value::to_string)).collect()
+    };
+    let keys = old.iter().chain(new).flat_map(|run| run.summary.set.keys());
+    let differs = |key: &&String| {
+        let [old, new] = [of(old, key), of(new, key)];
+        old.len() == 1 && new.len() == 1 && old != new
+    };
+    keys.filter(differs).cloned().collect()
+}
+
+/// Labels for the two sides: the settings that are their difference, or else their substrates, where these differ.
+fn names(old: &[Condition], new: &[Condition], apart: &BTreeSet<String>) -> [String; 2] {
+    let first = |side: &[Condition]| side.first().map(|first| first.runs[0].clone());
+    let [Some(old), Some(new)] = [first(old), first(new)] else { return Default::default() };
+    let [was, is] = [&old, &new].map(|run| label(run, |key| apart.contains(key)));
+    let or = |label: String, or: &str| if label.is_empty() { or.to_owned() } else { label };
+    match old.on == new.on {
+        true => [or(was, "before"), or(is, "after")],
+        false => [or(was, &old.on), or(is, &new.on)],
+    }
+}
+
+/// The runs of a folder, grouped by their settings except the seed and those that are the difference of the folders.
+fn conditions(runs: &[Run], apart: &BTreeSet<String>) -> Vec<Condition> {
     let mut conditions: Vec<Condition> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for run in results.runs() {
-        let summary = &run.summary;
-        let text = |value: &serde_json::Value| {
-            value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-        };
-        let set = summary.set.iter().map(|(key, value)| format!("{key}={}", text(value)));
-        let label = set.collect::<Vec<_>>().join(" ");
+    for Run { summary, .. } in runs {
+        let label = label(summary, |key| !apart.contains(key));
         let label = if label.is_empty() { summary.scenario.clone() } else { label };
         let place = *places.entry(label.clone()).or_insert(conditions.len());
         if place == conditions.len() {
@@ -124,7 +144,14 @@ fn conditions(folder: &Path) -> Result<Vec<Condition>, Failure> {
         }
         conditions[place].runs.push(summary.clone());
     }
-    Ok(conditions)
+    conditions
+}
+
+/// The settings of a run that are `wanted`.
+fn label(run: &Summary, wanted: impl Fn(&str) -> bool) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let set = run.set.iter().filter(|(key, _)| wanted(key));
+    set.map(|(key, value)| format!("{key}={}", text(value))).collect::<Vec<_>>().join(" ")
 }
 
 /// The quantities that people compare, with the value in each run that has it. A group may have the name of a queue.

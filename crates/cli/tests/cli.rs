@@ -527,6 +527,26 @@ fn a_large_run_has_the_same_bytes_on_one_core_and_on_two() {
     assert_eq!(one, two);
 }
 
+/// A setting with one value on each side is the difference of the sides, and not of their conditions.
+#[test]
+fn the_effect_of_a_setting_is_compared() {
+    let folder = folder();
+    fs::write(folder.path().join("s.toml"), SHORT).unwrap();
+    let run = |set: &[&str], out| {
+        done(folder.path(), &[&["run", "s.toml", "--out", out][..], set].concat());
+    };
+    run(&[], "near");
+    run(&["--set", "group.A.rtt=20ms"], "far");
+    run(&["--set", "group.A.rtt=40ms"], "farther");
+    for (before, head) in [("far", "group.A.rtt=20ms"), ("near", "before")] {
+        let compared = done(folder.path(), &["compare", before, "farther"]);
+        let words: Vec<&str> = compared.split_whitespace().collect();
+        assert_eq!(words[..5], ["run", "what", head, "group.A.rtt=40ms", "change"], "{compared}");
+        assert!(compared.contains("\nlink.rate=8mbit  utilization"), "{compared}");
+        assert!(compared.contains(" in 2 conditions differ"), "{compared}");
+    }
+}
+
 #[test]
 fn an_interrupted_sweep_ends_with_the_bytes_of_an_uninterrupted_one() {
     let folder = folder();
