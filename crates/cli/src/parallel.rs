@@ -26,7 +26,8 @@ pub fn in_order<T: Send>(
     mut take: impl FnMut(usize, T) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(jobs.unwrap_or(0))
+        // Each that has no work looks for some, and takes time from the others.
+        .num_threads(threads(jobs).min(count).max(1))
         .build()
         .map_err(|error| Failure::Run(format!("cannot start threads: {error}")))?;
     let (sender, receiver) = mpsc::channel();
@@ -93,6 +94,16 @@ mod tests {
         };
         in_order(40, Some(4), false, work, take).unwrap();
         assert_eq!(seen, (0..40).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn there_are_no_more_threads_than_runs() {
+        let work = |_| Ok(rayon::current_num_threads());
+        let take = |_, threads| {
+            assert_eq!(threads, 2);
+            Ok(())
+        };
+        in_order(2, Some(1000), false, work, take).unwrap();
     }
 
     /// Works on a thousand of which some fail; the failure, and how many were taken.
