@@ -171,6 +171,7 @@ impl Job<'_> {
                     Err(failure @ Failure::Run(_)) if left_out => failed = Some(failure),
                     done => done.map_err(|failure| self.resumable(failure))?,
                 }
+                tally.wall = tally.start.elapsed();
                 if let (Some(folder), None) = (&folder, &failed) {
                     folder.assemble(plan).map_err(|failure| self.resumable(failure))?;
                 }
@@ -394,6 +395,8 @@ struct Tally {
     /// Summaries are printed as they come.
     json: bool,
     start: Instant,
+    /// How long the runs took, without tables and report.
+    wall: Duration,
     progress: ProgressBar,
     summaries: Vec<Summary>,
     effort: Effort,
@@ -429,6 +432,7 @@ impl Tally {
             has_programs: plan.points.iter().any(|point| !point.scenario.programs.is_empty()),
             json,
             start: Instant::now(),
+            wall: Duration::ZERO,
             progress,
             summaries: Vec::new(),
             effort: Effort::default(),
@@ -512,7 +516,7 @@ impl Tally {
                     cost.unwrap_or_default(),
                 )
             }
-            _ => self.effort.said(self.start.elapsed()),
+            _ => self.effort.said(self.wall),
         };
         format!("{seeds}; {cost}{done}")
     }
