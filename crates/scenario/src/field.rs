@@ -7,6 +7,7 @@ use l4s_units::param::Raw;
 use l4s_units::{Bytes, Duration, Ecn, Frequency, ParseError, Rate, Time};
 
 use crate::fault::{Gathered, Place, did_you_mean, listed, nearest};
+use crate::keys::{Keys, keys};
 use crate::tree::{Item, Node, Table, text};
 
 /// The longest run.
@@ -116,8 +117,26 @@ pub(crate) fn unknown_key(
 ) {
     gathered.add_with(place, || {
         let message = format!("`{path}`: unknown key, expected {}", listed(names));
-        (message, did_you_mean(key, names.iter().copied()))
+        (message, elsewhere(key).or_else(|| did_you_mean(key, names.iter().copied())))
     });
+}
+
+/// The tables that have such a key.
+fn elsewhere(key: &str) -> Option<String> {
+    let has = |keys: &Keys| keys.keys.iter().any(|known| known.name == key);
+    let tables = keys().into_iter().filter(has).map(|keys| match keys.table {
+        "" => "the top of a scenario".to_owned(),
+        table => format!("`{table}`"),
+    });
+    let tables: Vec<String> = tables.collect();
+    let tables = match tables.as_slice() {
+        [] => return None,
+        [one] => one.clone(),
+        [first, second] => format!("{first} and {second}"),
+        [first, second, third] => format!("{first}, {second} and {third}"),
+        [first, second, third, ..] => format!("{first}, {second}, {third} and others"),
+    };
+    Some(format!("`{key}` is a key of {tables}"))
 }
 
 /// A quantity with a unit, as its type reads it.

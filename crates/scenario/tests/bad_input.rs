@@ -68,6 +68,14 @@ refuses! {
         "s.toml:6:1: `link.rat`: unknown key, expected `rate`, `trace`, `trace_offset`, \
          `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation`, `wifi` or `cell`; \
          did you mean `rate`?";
+    a_key_of_another_table: "\"40mbit\"" => "\"40mbit\"\nrtt = \"10ms\"",
+        "s.toml:7:1: `link.rtt`: unknown key, expected `rate`, `trace`, `trace_offset`, \
+         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation`, `wifi` or `cell`; \
+         `rtt` is a key of `[[group]]`";
+    a_key_of_the_top: "\"40mbit\"" => "\"40mbit\"\nduration = \"10s\"",
+        "s.toml:7:1: `link.duration`: unknown key, expected `rate`, `trace`, `trace_offset`, \
+         `trace_scale`, `buffer`, `burst`, `ack_loss`, `aggregation`, `wifi` or `cell`; \
+         `duration` is a key of the top of a scenario";
     an_airtime_of_seconds: "\"40mbit\"" => "\"40mbit\"\naggregation = \"1s\"",
         "s.toml:7:15: `link.aggregation`: found \"1s\", expected a time such as \"10ms\", from 0s \
          to 100ms";
@@ -344,8 +352,8 @@ refuses_more! {
          such as \"40mbit\"; or `trace`, or a table `wifi` or `cell`";
     an_uplink_that_loses_acknowledgements: "[uplink]\nrate = \"1mbit\"\nack_loss = 0.1",
         "s.toml:11:1: `uplink.ack_loss`: unknown key, expected `rate`, `trace`, `trace_offset`, \
-         `trace_scale`, `buffer`, `burst`, `aggregation`, `ack_filter`, `wifi`, `cell` or `aqm`; did \
-         you mean `ack_filter`?";
+         `trace_scale`, `buffer`, `burst`, `aggregation`, `ack_filter`, `wifi`, `cell` or `aqm`; \
+         `ack_loss` is a key of `[link]`";
     a_filter_of_no_kind: "[uplink]\nrate = \"1mbit\"\nack_filter = \"agressive\"",
         "s.toml:11:14: `uplink.ack_filter`: found \"agressive\", expected one of \"off\", \"on\", \"aggressive\"; did \
          you mean \"aggressive\"?";
@@ -354,10 +362,11 @@ refuses_more! {
          you mean \"on\"?";
     a_filter_of_the_way_down: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\nack_filter = \"on\"",
         "s.toml:12:1: `hop.ack_filter`: unknown key, expected `name`, `place`, `rate`, `buffer`, `burst`, `groups`, \
-         `per`, `wifi`, `cell` or `aqm`";
+         `per`, `wifi`, `cell` or `aqm`; `ack_filter` is a key of `[uplink]`";
     a_filter_that_changes:
         "[uplink]\nrate = \"1mbit\"\n[[at]]\ntime = \"1s\"\nuplink.ack_filter = \"on\"",
-        "s.toml:13:8: `at.uplink.ack_filter`: unknown key, expected `rate` or `aqm`";
+        "s.toml:13:8: `at.uplink.ack_filter`: unknown key, expected `rate` or `aqm`; `ack_filter` is a key of \
+         `[uplink]`";
     a_rate_beside_wifi: "[uplink]\nrate = \"1mbit\"\nwifi.mcs = 3",
         "s.toml:11:1: `uplink.wifi`: the link has a `rate` already; leave out one of them";
     a_trace_beside_wifi: "[uplink]\nwifi.mcs = 3\ntrace = \"lte-1\"",
@@ -519,7 +528,7 @@ refuses_more! {
         "s.toml:12:10: `hop.buffer`: found \"1kb\", expected room for a packet of 1514b";
     a_hop_that_aggregates: "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\naggregation = \"1ms\"",
         "s.toml:12:1: `hop.aggregation`: unknown key, expected `name`, `place`, `rate`, `buffer`, \
-         `burst`, `groups`, `per`, `wifi`, `cell` or `aqm`";
+         `burst`, `groups`, `per`, `wifi`, `cell` or `aqm`; `aggregation` is a key of `[link]` and `[uplink]`";
     two_hops_of_one_name:
         "[[hop]]\nname = \"H\"\nrate = \"1mbit\"\n[[hop]]\nname = \"H\"\nrate = \"1mbit\"",
         "s.toml:13:8: two `[[hop]]` are called `H`; give each its own name";
