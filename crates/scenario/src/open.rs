@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{Error, Read};
+use std::path::{Path, PathBuf};
 
 use l4s_units::printable;
 
@@ -9,6 +10,9 @@ use crate::{Faults, Files, Plan, bundled, nearest};
 
 /// Larger files are no scenarios.
 const MOST_BYTES: u64 = crate::tree::MOST_BYTES as u64;
+
+/// Files of a folder among which a misspelt one is looked for.
+const MOST_FILES: usize = 10_000;
 
 /// Why there is no plan.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -80,15 +84,33 @@ pub(crate) fn read(path: &str, refused: fn(&str, Error) -> Refused) -> Result<St
 }
 
 fn no_scenario(path: &str, error: Error) -> Refused {
+    let is_missing = error.kind() == std::io::ErrorKind::NotFound;
     let names = bundled::ALL.iter().map(|bundled| bundled.name);
-    let help = match nearest(path, names.clone()) {
-        Some(near) if error.kind() == std::io::ErrorKind::NotFound => {
-            format!("did you mean the bundled scenario `{near}`?")
-        }
-        _ => format!("bundled scenarios are {}", names.collect::<Vec<_>>().join(", ")),
+    let help = if let Some(file) = near_file(Path::new(path)).filter(|_| is_missing) {
+        format!("did you mean the file `{}`?", printable(&file.to_string_lossy()))
+    } else if let Some(near) = nearest(path, names).filter(|_| is_missing) {
+        format!("did you mean the bundled scenario `{near}`?")
+    } else {
+        "`l4s list` has the bundled scenarios".to_owned()
     };
     let message = format!("{}: cannot read this scenario: {error}", printable(path));
     Refused::Unreadable { message, help: Some(help) }
+}
+
+/// The file of a scenario in the same folder that is spelled most like this one, when it is near.
+fn near_file(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let files = fs::read_dir(here).ok()?.take(MOST_FILES).flatten();
+    let names = files.filter_map(|file| file.file_name().into_string().ok());
+    // The ending would make them all alike.
+    let stem = |name: String| name.strip_suffix(".toml").map(str::to_owned);
+    let mut stems: Vec<String> = names.filter_map(stem).collect();
+    stems.sort();
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(".toml").unwrap_or(name);
+    let near = nearest(name, stems.iter().map(String::as_str))?;
+    Some(folder.join(format!("{near}.toml")))
 }
 
 fn without_help(message: String) -> Refused {
@@ -111,5 +133,22 @@ mod tests {
         assert_eq!(command, format!("l4s run {word} --set duration=2s --seed 7"));
         assert!(matches!(Plan::open("no.toml", &[]), Err(Refused::Unreadable { .. })));
         assert!(matches!(Plan::open("no = 1\n", &[]), Err(Refused::Scenario(_))));
+    }
+
+    #[test]
+    fn a_scenario_that_is_missing_is_a_near_one_or_none() {
+        let folder = std::env::temp_dir().join(format!("l4s-near-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("mine.toml"), "").unwrap();
+        let help = |name: &str| match Plan::open(name, &[]) {
+            Err(Refused::Unreadable { help: Some(help), .. }) => help,
+            other => panic!("{other:?}"),
+        };
+        let named = |name: &str| help(folder.join(name).to_str().unwrap());
+        let mine = format!("did you mean the file `{}`?", folder.join("mine.toml").display());
+        assert_eq!(["mine", "mien.toml"].map(named), [mine.clone(), mine]);
+        assert_eq!(named("other.toml"), "`l4s list` has the bundled scenarios");
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(help("one-against-on"), "did you mean the bundled scenario `one-against-one`?");
     }
 }
