@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 
 use l4s_model::Ip;
 use l4s_report::Pictures;
-use l4s_scenario::{Plan, files, group_names, quoted, source};
+use l4s_scenario::{Plan, files, group_names, quoted, shell_word, source};
 
 use l4s_substrate::ProgramHost;
 use l4s_units::Duration;
@@ -57,10 +57,19 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         point.set.retain(|(key, _)| !["duration", "warmup"].contains(&&**key) || is_mine(key));
     });
     if plan.points.len() > 1 {
-        return Err(Failure::input(format!(
-            "{file} has {} runs, expected one: select it with --set, see `l4s list` and `l4s show`",
-            plan.points.len()
-        )));
+        let axes = plan.sweep.iter().filter(|(_, values)| values.len() > 1);
+        let first = axes.flat_map(|(key, values)| values.first().map(|value| (key, value)));
+        let set =
+            first.map(|(key, value)| format!(" --set {}", shell_word(&format!("{key}={value}"))));
+        let shown = options.scenario.as_deref().unwrap_or(NAME);
+        return Err(Failure::input_with(
+            format!("{file} has {} runs, expected one", plan.points.len()),
+            format!(
+                "choose one, such as{}; `l4s show {}` lists the others",
+                set.collect::<String>(),
+                shell_word(shown)
+            ),
+        ));
     }
     let (host, name) = match options.at {
         At::Client => (ProgramHost::Client, "client"),

@@ -395,6 +395,7 @@ fn bad_input_is_refused_before_anything_starts() {
     let ran = shell(&["one-against-one", "--", "true"]);
     assert_eq!(ran.status.code(), Some(2));
     assert!(stderr(&ran).contains("runs, expected one"), "{}", stderr(&ran));
+    assert!(stderr(&ran).contains("choose one, such as --set "), "{}", stderr(&ran));
     // The simulator refuses, and names the substrates to use.
     let folder = scenario("1s", "[[program]]\nname = \"x\"\ngroup = \"A\"\nclient = \"true\"\n");
     let ran = real::l4s_on("sim", folder.path(), &[]).output().unwrap();
