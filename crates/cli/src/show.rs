@@ -1,6 +1,6 @@
 //! `l4s show`: a scenario with every default spelled out.
 
-use l4s_scenario::Plan;
+use l4s_scenario::{Plan, shell_word};
 
 use crate::failure::Failure;
 use crate::print;
@@ -16,7 +16,11 @@ pub fn show(scenario: &str, set: &[String]) -> Result<(), Failure> {
             plan.points.len()
         );
         for (key, values) in &plan.sweep {
-            text += &format!("#   {key}: {}\n", values.join(", "));
+            let words = values.iter().map(|value| match value.contains(',') {
+                true => shell_word(value),
+                false => value.clone(),
+            });
+            text += &format!("#   {key}: {}\n", words.collect::<Vec<_>>().join(", "));
         }
         text.push('\n');
     }
