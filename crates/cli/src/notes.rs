@@ -22,7 +22,7 @@ pub fn ended_early(scenario: &Scenario, flows: &[FlowRow]) -> Option<String> {
     let groups = scenario.groups.iter().filter_map(|group| {
         let (count, last) = early.get(group.name.as_str())?;
         let all = group.starts.len();
-        let last = Duration::from_nanos((last * 1e3).round() as u64 * 1_000_000);
+        let last = seconds(*last);
         Some(format!("group `{}`: {count} of {all} flows had ended by {last}", group.name))
     });
     let within =
@@ -37,7 +37,16 @@ pub fn ended_early(scenario: &Scenario, flows: &[FlowRow]) -> Option<String> {
     let web = scenario.web.iter().filter_map(|web| {
         within(web.stop).map(|stop| format!("`[[web]]` of `{}` stopped at {stop}", name(web.group)))
     });
-    let all: Vec<_> = groups.chain(udp).chain(apps).chain(web).collect();
+    // Only the flows of programs have a protocol that was read from their packets.
+    let programs = scenario.groups.iter().filter_map(|group| {
+        let rows = flows.iter().filter(|row| row.group == group.name && row.protocol.is_some());
+        let last = rows.filter_map(|row| row.end_s).reduce(f64::max)?;
+        let is_early = last < warmup.as_secs_f64();
+        is_early.then(|| {
+            format!("flows of programs of `{}` had ended by {}", group.name, seconds(last))
+        })
+    });
+    let all: Vec<_> = groups.chain(udp).chain(apps).chain(web).chain(programs).collect();
     let mut shown: Vec<_> = all.iter().take(3).cloned().collect();
     if all.len() > 3 {
         shown.push(format!("and {} others", all.len() - 3));
@@ -46,6 +55,11 @@ pub fn ended_early(scenario: &Scenario, flows: &[FlowRow]) -> Option<String> {
         let shown = shown.join("; ");
         format!("{shown}: before the end of the warm-up at {warmup}, so nothing of it is counted")
     })
+}
+
+/// To the millisecond.
+fn seconds(seconds: f64) -> Duration {
+    Duration::from_nanos((seconds * 1e3).round() as u64 * 1_000_000)
 }
 
 /// The part that runs have in common if they differ only in their seed.
@@ -72,5 +86,28 @@ pub fn not_random(plan: &Plan, digests: &[String]) -> Option<String> {
             "in {some} of {all} conditions nothing is random: every seed gives the same result"
         )),
         _ => Some("nothing in this is random: every seed gives the same result".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_end_in_the_warm_up_are_noted() {
+        let text = "duration = \"4s\"\nwarmup = \"2s\"\nlink.rate = \"20mbit\"\n[[group]]\nname = \"A\"\n\
+                    cc = \"cubic\"\nrtt = \"10ms\"\nflows = 0\n[[program]]\nname = \"x\"\ngroup = \"A\"\n\
+                    client = \"curl server\"\n";
+        let scenario = Plan::open(text, &[]).unwrap().points.remove(0).scenario;
+        let flow = |end_s| FlowRow {
+            group: "A".to_owned(),
+            protocol: Some("TCP".to_owned()),
+            end_s: Some(end_s),
+            ..FlowRow::default()
+        };
+        let note = ended_early(&scenario, &[flow(0.5), flow(1.2346)]).unwrap();
+        assert!(note.starts_with("flows of programs of `A` had ended by 1.235s: before"), "{note}");
+        assert_eq!(ended_early(&scenario, &[flow(0.5), flow(3.0)]), None);
+        assert_eq!(ended_early(&scenario, &[]), None);
     }
 }
