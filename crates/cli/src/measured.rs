@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufWriter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use l4s_measure::files::Durable;
@@ -18,7 +18,7 @@ use crate::args::{Substrate, Trace};
 use crate::check::Checks;
 use crate::failure::Failure;
 use crate::figures::{Figures, Show};
-use crate::folder::CODE;
+use crate::folder::{CODE, PROGRAMS};
 use crate::notes;
 use crate::scratch::Scratch;
 use crate::shell::page::Page;
@@ -237,7 +237,21 @@ fn run_observed(
             page.control(&mut programs);
         }
     }
-    Ok(engine.on().run(scenario, &programs, observer, &mut to_the_end)?)
+    let ran = engine.on().run(scenario, &programs, observer, &mut to_the_end);
+    ran.map_err(|error| match (error.into(), &scratch) {
+        (Failure::Run(why), Some(scratch)) => Failure::Run(without_outputs(why, scratch.path())),
+        (failure, _) => failure,
+    })
+}
+
+/// Why a run failed, where the outputs of its programs are gone with it.
+fn without_outputs(mut why: String, scratch: &Path) -> String {
+    let folder = scratch.display().to_string();
+    if why.contains(&folder) {
+        why = why.replace(&folder, &format!("DIR/{PROGRAMS}"));
+        why += "\n  = help: `--out DIR` keeps the outputs of programs";
+    }
+    why
 }
 
 /// The cost of a run, in the form of the summary.

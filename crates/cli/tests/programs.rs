@@ -166,6 +166,23 @@ fn a_program_that_fails_is_a_failed_run_with_its_last_lines() {
     }
 }
 
+/// Nobody can look into files that are gone.
+#[test]
+fn the_outputs_of_a_failed_run_are_named_where_they_are_kept() {
+    let folder =
+        scenario("20s", "[[program]]\nname = \"x\"\ngroup = \"A\"\nclient = \"ls nowhere\"\n");
+    let ran = real::l4s_on("kernel", folder.path(), &[]).output().unwrap();
+    if is_impossible(&ran) {
+        return;
+    }
+    let words = stderr(&ran);
+    assert!(words.contains("; the end of DIR/programs/x/client.err:\n"), "{words}");
+    assert!(words.contains("= help: `--out DIR` keeps the outputs"), "{words}");
+    let words = stderr(&run(&folder, &[]));
+    assert!(words.contains("; the end of out/programs/x/client.err:\n"), "{words}");
+    assert!(!words.contains("help: `--out"), "{words}");
+}
+
 #[test]
 fn a_client_that_does_not_end_is_an_error_unless_the_run_ends_it() {
     let hangs = mark("hangs");
