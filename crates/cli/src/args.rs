@@ -75,6 +75,8 @@ pub enum Command {
     Cc {
         /// The congestion control, for example cubic
         kind: Option<String>,
+        /// A profile of the control, for example best
+        profile: Option<String>,
     },
     /// Show, convert and make traces of links, which have their capacity over time
     #[command(

@@ -1,7 +1,5 @@
 //! `l4s list`, `l4s aqm`, `l4s cc`: the available scenarios, disciplines and congestion controls.
 
-use std::fmt::Write;
-
 use l4s_aqm::dualpi2;
 use l4s_scenario::{Described, Profile, bundled, controls, disciplines, nearest};
 use l4s_units::param::{Configurable, Kind};
@@ -24,7 +22,7 @@ pub fn list() -> Result<(), Failure> {
 /// Prints the disciplines, or one of them.
 pub fn aqm(kind: Option<&str>, profile: Option<&str>) -> Result<(), Failure> {
     let all = disciplines();
-    let Some(kind) = kind else { return print(&kinds(&all, "l4s aqm KIND")) };
+    let Some(kind) = kind else { return print(&kinds(&all, "l4s aqm KIND [PROFILE]")) };
     let described = named(&all, kind, "queue discipline")?;
     let profile = profile_of(described, profile)?;
     let mut text = settings(described, profile);
@@ -37,11 +35,11 @@ pub fn aqm(kind: Option<&str>, profile: Option<&str>) -> Result<(), Failure> {
 }
 
 /// Prints the congestion controls, or one of them.
-pub fn cc(kind: Option<&str>) -> Result<(), Failure> {
+pub fn cc(kind: Option<&str>, profile: Option<&str>) -> Result<(), Failure> {
     let all = controls();
-    let Some(kind) = kind else { return print(&kinds(&all, "l4s cc KIND")) };
+    let Some(kind) = kind else { return print(&kinds(&all, "l4s cc KIND [PROFILE]")) };
     let described = named(&all, kind, "congestion control")?;
-    print(&settings(described, profile_of(described, None)?))
+    print(&settings(described, profile_of(described, profile)?))
 }
 
 fn kinds(all: &[Described], more: &str) -> String {
@@ -79,10 +77,11 @@ fn unknown(what: &str, found: &str, names: Vec<&str>, near: Option<&str>) -> Fai
 
 fn settings(described: &Described, profile: &Profile) -> String {
     let mut out = format!("{}: {}\n\n", described.kind, described.about);
-    for (number, profile) in described.profiles.iter().enumerate() {
+    let profiles = described.profiles.iter().enumerate().map(|(number, profile)| {
         let default = if number == 0 { " (the default)" } else { "" };
-        let _ = writeln!(out, "profile {:10} {}{default}", profile.name, profile.doc);
-    }
+        cells([&format!("profile {}", profile.name), &format!("{}{default}", profile.doc)])
+    });
+    out += &aligned(&profiles.collect::<Vec<_>>(), &[]);
     let head = cells(["parameter", profile.name, "accepted", "meaning"]);
     let rows = profile.settings.iter().map(|setting| {
         let value = setting.value.map_or("-".to_owned(), |value| match setting.kind {

@@ -92,7 +92,7 @@ fn main() -> ExitCode {
             evaluate::evaluate("evaluate-aqm", &l4s_evaluate::DISCIPLINES, &options)
         }
         Command::Aqm { kind, profile } => catalog::aqm(kind.as_deref(), profile.as_deref()),
-        Command::Cc { kind } => catalog::cc(kind.as_deref()),
+        Command::Cc { kind, profile } => catalog::cc(kind.as_deref(), profile.as_deref()),
         Command::Trace { command, show, to } => trace::trace(command, &show, &to),
         Command::Report { folders, out, open } => report::report(&folders, out.as_deref(), open),
         Command::Compare { before, after, out } => {

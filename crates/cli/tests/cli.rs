@@ -274,6 +274,8 @@ fn other_bad_input() {
     assert!(aqm.1.ends_with("help: did you mean `dualpi2`?\n"), "{aqm:?}");
     assert_eq!(refused(&["aqm", "dualpi2", "lunix"]).0, 2);
     assert_eq!(refused(&["cc", "qubic"]).0, 2);
+    let profile = refused(&["cc", "prague", "bets"]);
+    assert!(profile.1.ends_with("help: did you mean `best`?\n"), "{profile:?}");
     assert_eq!(refused(&["run"]).0, 2);
     assert_eq!(refused(&["run", "one-against-one", "--on", "mars"]).0, 2);
     assert_eq!(refused(&["run", "one-against-one", "--jobs", "0"]).0, 2);
@@ -460,6 +462,9 @@ fn what_there_is_can_be_listed() {
     // Linux truncates 41/256 Hz to 0.160071 Hz and shows 40/256 Hz.
     assert!(aqm.contains("0.16015625 Hz  0.160071 Hz"), "{aqm}");
     assert!(done(folder.path(), &["cc"]).contains("dctcp"));
+    let best = done(folder.path(), &["cc", "prague", "best"]);
+    let detector = best.lines().find(|line| line.starts_with("detector")).unwrap();
+    assert_eq!(detector.split_whitespace().nth(1), Some("best"), "{best}");
     assert!(done(folder.path(), &["doctor"]).starts_with("simulate (--on sim)       yes"));
     assert!(done(folder.path(), &["completions", "bash"]).contains("_l4s"));
     done(folder.path(), &["man", "pages"]);
