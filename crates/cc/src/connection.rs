@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Decision, INITIAL_WINDOW, Window};
 
 /// The most bytes that one unit of segmentation offload holds (`GSO_LEGACY_MAX_SIZE`).
-const OFFLOAD_BYTES: u64 = 65_536;
+pub(crate) const OFFLOAD_BYTES: u64 = 65_536;
 
 /// How a receiver reports marks, as far as a congestion control can use it.
 ///

@@ -9,6 +9,7 @@ use l4s_units::param::{Configurable, Kind, Param, Profile};
 use l4s_units::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::connection::OFFLOAD_BYTES;
 use crate::{
     Ack, Congestion, Connection, Endpoint, Pause, Reducing, Window, WindowRule, hystart_rise,
 };
@@ -31,8 +32,12 @@ const HYSTART_LOW_WINDOW: u32 = 16;
 const HYSTART_SAMPLES: u32 = 8;
 /// Acknowledgements closer than this belong to one train.
 const HYSTART_TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Length that pacing and offloads may add to a train.
+/// Bytes of payload in a full segment, of a rule without a connection.
+const MSS: u32 = 1448;
+/// The most that offloads may add to the length of a train.
 const HYSTART_TRAIN_SLACK: Duration = Duration::from_millis(1);
+/// The bytes whose time at the pacing rate they may add: four units of offload (`hystart_ack_delay`).
+const HYSTART_TRAIN_BYTES: u64 = 4 * OFFLOAD_BYTES;
 
 /// The settings of Cubic.
 ///
@@ -137,6 +142,8 @@ impl Configurable for Config {
 #[derive(Clone, Debug)]
 pub struct Rule {
     config: Config,
+    /// Bytes of payload in a full segment.
+    mss: u32,
     /// Windows of acknowledgements per segment that Reno's equivalent grows, in eighths.
     reno_eighths: u64,
     /// The window at the last reduction; zero before the first.
@@ -186,6 +193,7 @@ impl Rule {
     pub fn new(config: &Config) -> Self {
         Rule {
             config: *config,
+            mss: MSS,
             // Rounded down as Linux rounds it: 15 for 0.53.
             reno_eighths: (8.0 / config.reno_growth) as u64,
             w_max: 0,
@@ -202,6 +210,17 @@ impl Rule {
                 samples: 0,
             },
         }
+    }
+
+    /// How long a train of acknowledgements may be before the path is half full.
+    fn longest_train(&self, window: &Window, ack: &Ack) -> Duration {
+        let srtt = ack.srtt.max(Duration::from_micros(1));
+        let rate = Connection::new(self.mss).pacing_rate(window, ack.nxt - ack.una, srtt);
+        // Linux counts microseconds.
+        let offloads = Duration::from_micros(HYSTART_TRAIN_BYTES * 1_000_000 / rate.max(1));
+        let train = self.delay_min + offloads.min(HYSTART_TRAIN_SLACK);
+        // Pacing alone may stretch it to half the RTT.
+        if self.config.pacing { train } else { train / 2 }
     }
 
     /// How many acknowledged segments the next segment of growth takes, for another control that
@@ -323,7 +342,7 @@ impl HyStart {
         rtt: Duration,
         delay_min: Duration,
         cwnd: u32,
-        pacing: bool,
+        longest_train: Duration,
     ) -> bool {
         if ack.una > self.round_end {
             self.new_round(ack.now, ack.nxt);
@@ -334,9 +353,7 @@ impl HyStart {
         // An unbroken train of acknowledgements longer than half the RTT: the path is half full.
         if ack.now.since(self.last_ack) <= HYSTART_TRAIN_GAP {
             self.last_ack = ack.now;
-            // Pacing alone may stretch the train to half the RTT.
-            let threshold = (delay_min + HYSTART_TRAIN_SLACK) / if pacing { 1 } else { 2 };
-            self.found |= ack.now.since(self.round_start) > threshold;
+            self.found |= ack.now.since(self.round_start) > longest_train;
         }
         // Delay rose by an eighth: a queue builds.
         self.round_rtt = self.round_rtt.min(rtt);
@@ -358,7 +375,8 @@ pub type Control = Reducing<Rule>;
 pub fn control(config: &Config, connection: &Connection) -> Control {
     let in_place = config.hystart && connection.endpoint == Endpoint::Quic;
     let plus_plus = config.hystart_plus_plus || in_place;
-    let rule = Rule::new(&Config { hystart: config.hystart && !plus_plus, ..*config });
+    let config = &Config { hystart: config.hystart && !plus_plus, ..*config };
+    let rule = Rule { mss: connection.mss, ..Rule::new(config) };
     Reducing::new(rule, config.pacing, connection)
         .rate_limited_increase(config.rate_limited_increase)
         .hystart_plus_plus(plus_plus)
@@ -380,7 +398,13 @@ impl WindowRule for Rule {
         if self.config.hystart
             && !self.hystart.found
             && window.in_slow_start()
-            && self.hystart.update(ack, rtt, self.delay_min, window.cwnd, self.config.pacing)
+            && self.hystart.update(
+                ack,
+                rtt,
+                self.delay_min,
+                window.cwnd,
+                self.longest_train(window, ack),
+            )
         {
             window.ssthresh = window.cwnd;
         }
@@ -415,7 +439,7 @@ impl WindowRule for Rule {
         self.reduced_from(window.cwnd);
         if congestion == Congestion::Timeout {
             // After a timeout nothing learnt about the path holds any more.
-            *self = Rule::new(&self.config);
+            *self = Rule { mss: self.mss, ..Rule::new(&self.config) };
         }
         ((cwnd * beta / 1024) as u32).max(2)
     }
@@ -465,6 +489,28 @@ mod tests {
         let limit = |per| Rule { per, ..Rule::new(&Config::default()) }.limit(false, 100);
         assert_eq!([2, 50, 1000].map(limit), [150, 102, 101]);
         assert_eq!(Rule::new(&Config::default()).limit(true, 100), 200);
+    }
+
+    /// The microseconds after which an unbroken train of acknowledgements ends slow start, on a path of 200 us.
+    fn longest_train(cwnd: u32) -> u64 {
+        let (mut rule, mut window) = (Rule::new(&Config::default()), Window::new(cwnd));
+        let srtt = Duration::from_micros(200);
+        let ends = |us: &u64| {
+            let now = Time::from_nanos(1_000_000_000 + us * 1000);
+            // The first one begins a round.
+            let una = u64::from(*us == 0);
+            let ack = Ack { now, una, nxt: 16, rtt: Some(srtt), srtt, ..Ack::default() };
+            rule.observe(&mut window, &ack);
+            !window.in_slow_start()
+        };
+        (0..2000).find(ends).unwrap()
+    }
+
+    /// More than half of the RTT and of the time of 256 KiB at two windows per RTT, as `hystart_ack_delay`. That time is
+    /// 226 us with 80 segments (9.3 Gb/s). With 16 it is more than the millisecond that is allowed.
+    #[test]
+    fn offloads_stretch_a_train_by_their_time_at_the_pacing_rate() {
+        assert_eq!([80, 16].map(longest_train), [(200 + 226) / 2 + 1, (200 + 1000) / 2 + 1]);
     }
 
     const RTT: Duration = Duration::from_millis(100);
