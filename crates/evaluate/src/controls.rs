@@ -48,3 +48,10 @@ fn goodput(run: Run<'_>) -> Option<f64> {
     }
     Some(run.group(TESTED)?.goodput_bps? / cubic.group("cubic")?.goodput_bps?)
 }
+
+/// Segments of a group that were sent again, in percent of the packets forwarded; without end if it is starved.
+fn sent_again(run: Run<'_>, name: &str) -> Option<f64> {
+    let group = run.group(name)?;
+    let share = PERCENT * group.retransmits as f64 / group.packets as f64;
+    Some(if run.is_starved(name) { f64::INFINITY } else { share })
+}

@@ -32,8 +32,8 @@ const PERCENT: f64 = 100.0;
 const DELAY: f64 = 30.0;
 const WHY: &str = "twice the target of PIE and DualPI2";
 
-/// The longest mean delay of any group in milliseconds.
+/// The longest mean delay of any group in milliseconds; without end if one is starved.
 fn delay(run: Run<'_>) -> Option<f64> {
-    let delays = run.summary().groups.iter().filter_map(|group| Some(group.delay_ms?.mean));
+    let delays = run.summary().groups.iter().filter_map(|group| run.delay(&group.name));
     delays.reduce(f64::max)
 }

@@ -126,25 +126,66 @@ impl<'a> Run<'a> {
         self.group(name).filter(sends).map(|group| group.rate_bps)
     }
 
-    /// Whether a group or UDP source sends by its settings, and none of its packets came through.
+    /// Whether a group or UDP source sends by its settings, and next to nothing of it comes through after the warm-up.
     pub fn is_starved(self, name: &str) -> bool {
+        let scenario = self.scenario();
+        let span = scenario.duration.as_secs_f64() - scenario.warmup.as_secs_f64();
+        self.group(name).is_some_and(|group| self.starves(group, group.packets, span))
+    }
+
+    /// Whether these packets in `span_s` seconds are next to nothing for a group that sends: fewer than one per second and flow.
+    /// A flow of TCP with so few lives by its retransmission timeouts, of 1 s and more (RFC 6298 §2.4).
+    fn starves(self, group: &GroupSummary, packets: u64, span_s: f64) -> bool {
+        // A program may send as little as it likes.
+        if self.is_of_program(&group.name) {
+            return packets == 0;
+        }
         let mut udp = self.scenario().udp.iter();
-        let rests = udp.any(|source| source.name == name && source.rate == Rate::ZERO);
-        let group = self.group(name).filter(|group| group.flows > 0 && group.packets == 0);
-        group.is_some() && !rests
+        let rests = udp.any(|source| source.name == group.name && source.rate == Rate::ZERO);
+        let frames = group.app.as_ref().map_or(0, |app| app.written + app.skipped);
+        let sends = group.flows + group.downloads.unwrap_or(0) + frames > 0 && !rests;
+        sends && (packets as f64) < span_s * group.flows.max(1) as f64
     }
 
     /// The mean queueing delay of a group in milliseconds; without end if it is starved.
     pub fn delay(self, name: &str) -> Option<f64> {
-        let delay = self.group(name)?.delay_ms.map(|delay| delay.mean);
-        delay.or_else(|| self.is_starved(name).then_some(f64::INFINITY))
+        self.delay_of(name, |delay| delay.mean)
     }
 
-    /// A measure of the delay in a queue, in milliseconds; without end if nothing comes through it, and the group that sends to it
-    /// is starved.
+    /// A measure of the queueing delay of a group or UDP source, in milliseconds; without end if it is starved.
+    pub fn delay_of(self, name: &str, of: fn(&DelaySummary) -> f64) -> Option<f64> {
+        let delay = self.group(name)?.delay_ms.as_ref().map(of);
+        if self.is_starved(name) { Some(f64::INFINITY) } else { delay }
+    }
+
+    /// A measure of the delay in a queue, in milliseconds; without end if the group that sends to it is starved.
     pub fn delay_in(self, queue: &str, from: &str, of: fn(&DelaySummary) -> f64) -> Option<f64> {
         let delay = self.queue(queue)?.delay_ms.as_ref().map(of);
-        delay.or_else(|| self.is_starved(from).then_some(f64::INFINITY))
+        if self.is_starved(from) { Some(f64::INFINITY) } else { delay }
+    }
+
+    /// The mean over intervals of a group's queueing delay, in milliseconds, from `from_s` to `to_s` seconds after the start;
+    /// without end if it is starved then.
+    pub fn delay_over_time(self, name: &str, from_s: f64, to_s: f64) -> Option<f64> {
+        let group = self.group(name)?;
+        let rows = self.over_time(name, from_s, to_s);
+        let packets = rows.iter().filter_map(|row| row.packets).sum();
+        if self.starves(group, packets, to_s - from_s) {
+            return Some(f64::INFINITY);
+        }
+        mean(rows.into_iter().filter_map(|row| row.delay_mean_ms))
+    }
+
+    /// The dropped packets of a group, of those that arrived; all of them if it is starved.
+    pub fn drop(self, name: &str) -> Option<f64> {
+        let drop = self.group(name)?.drop;
+        if self.is_starved(name) { Some(1.0) } else { drop }
+    }
+
+    /// The rate of a group over that of another one; without end if the other is starved.
+    pub fn rate_over(self, name: &str, other: &str) -> Option<f64> {
+        let rates = self.rate(name)? / self.rate(other)?;
+        Some(if self.is_starved(other) { f64::INFINITY } else { rates })
     }
 
     /// The base round trip of a group in milliseconds.

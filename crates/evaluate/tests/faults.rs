@@ -9,7 +9,7 @@ use l4s_cc::{
 use l4s_evaluate::{
     CONTROLS, Chapter, DISCIPLINES, Judged, Outcome, Runs, Subject, Suite, Verdict, judge,
 };
-use l4s_measure::{EngineSummary, Origin, Recorder};
+use l4s_measure::{DelaySummary, EngineSummary, Origin, Recorder, Scope, SeriesRow, Spread};
 use l4s_model::Scenario;
 use l4s_units::{Duration, Ecn};
 
@@ -228,4 +228,76 @@ fn a_queue_that_lets_nothing_through_is_called_so() {
                classic_ecn = false, tupdate = \"4s\", min_backlog = \"0b\" }";
     expect(true, of_discipline(aqm, &["isolation"]));
     expect(false, of_discipline("dualpi2", &["isolation"]));
+}
+
+/// Runs without the tested control, with which others are compared.
+const REFERENCES: &[(&str, &str)] = &[
+    ("beside", "same"),
+    ("beside", "nobody"),
+    ("sender", "cubic"),
+    ("sender", "five of cubic"),
+    ("flows", "long: cubic"),
+    ("flows", "short: cubic"),
+];
+
+/// Verdicts on quick runs in which three packets of each sender come through, soon and unmarked, and all goes well in
+/// the runs that they are compared with.
+fn starved(suite: &Suite, entrant: &str) -> Vec<Verdict> {
+    let ms = 0.1;
+    let short =
+        DelaySummary { mean: ms, p1: ms, p25: ms, p50: ms, p75: ms, p99: ms, p999: ms, max: ms };
+    let mut found = Vec::new();
+    for chapter in suite.chapters {
+        let mut runs = Vec::new();
+        for point in chapter.plan(Some(entrant), true).unwrap().points {
+            let is = |(key, value): &(String, String)| REFERENCES.contains(&(key, value));
+            let goes_well = point.set.iter().any(is);
+            let (packets, rate_bps) = if goes_well { (100_000, 1e7) } else { (3, 1e3) };
+            let recorder = Recorder::new(&point.scenario, Origin::default());
+            let mut run = Judged::new(point, recorder.finish(EngineSummary::default()));
+            run.summary.link.utilization = if goes_well { 1.0 } else { 0.0 };
+            for group in &mut run.summary.groups {
+                (group.packets, group.rate_bps, group.goodput_bps) =
+                    (packets, rate_bps, Some(rate_bps));
+                (group.delay_ms, group.mark, group.drop) = (Some(short), Some(0.0), Some(0.0));
+                (group.window_pkts, group.downloads) = (Some(1.0), group.downloads.map(|_| 1));
+                if let Some(app) = &mut group.app {
+                    (app.written, app.delay_ms) = (1, Some(Spread { mean: ms, p1: ms, p99: ms }));
+                }
+                run.series.extend((1..60).map(|second| SeriesRow {
+                    time_s: f64::from(second),
+                    scope: Scope::Group,
+                    name: group.name.clone(),
+                    rate_bps: Some(0.0),
+                    packets: Some(0),
+                    ..SeriesRow::default()
+                }));
+            }
+            for queue in &mut run.summary.queues {
+                (queue.packets, queue.delay_ms) = (packets, Some(short));
+            }
+            run.flows.iter_mut().for_each(|flow| flow.rate_bps = Some(rate_bps));
+            runs.push(run);
+        }
+        found.extend(judge(chapter, Ok(Runs(&runs))));
+    }
+    found
+}
+
+#[test]
+fn who_gets_next_to_nothing_through_passes_no_criterion() {
+    for (suite, entrant) in [(&CONTROLS, "prague"), (&DISCIPLINES, "dualpi2")] {
+        for verdict in starved(suite, entrant) {
+            let expected = match verdict.criterion.id {
+                // It slowed down.
+                "full-backoff" => Outcome::Pass,
+                // No download began, and nothing was dropped.
+                "short-beside" | "short-own" | "web-in-mix" | "burst-of-loss" => {
+                    Outcome::NotApplicable
+                }
+                _ => Outcome::Fail,
+            };
+            assert_eq!(verdict.outcome, expected, "{}: {}", verdict.criterion.id, verdict.value());
+        }
+    }
 }

@@ -53,7 +53,7 @@ const DELAY: Criterion = Criterion {
     accepted: Accepted::AtMost(1.0),
     because: "a full link needs a queue of one RTT at most, with Reno's reduction",
     of: |run| {
-        let delay = run.group(TESTED)?.delay_ms?.p50;
+        let delay = run.delay_of(TESTED, |delay| delay.p50)?;
         Some(delay / run.rtt(TESTED)?)
             .filter(|_| run.buffer_bdp(TESTED).is_some_and(|bdp| bdp >= 4.0))
     },
@@ -67,7 +67,7 @@ const LOSS: Criterion = Criterion {
     unit: " %",
     accepted: Accepted::AtMost(1.0),
     because: "Reno with a window of W loses 1.5 / W² of its packets: 0.4 % with 20",
-    of: |run| (run.bdp_packets(TESTED)? >= 20.0).then_some(PERCENT * run.group(TESTED)?.drop?),
+    of: |run| (run.bdp_packets(TESTED)? >= 20.0).then_some(PERCENT * run.drop(TESTED)?),
 };
 
 fn utilization(run: Run<'_>) -> f64 {

@@ -21,7 +21,10 @@ const FAIRNESS: Criterion = Criterion {
     unit: "",
     accepted: Accepted::AtLeast(0.9),
     because: "it is 0.89 where one of four flows has twice the rate of each other",
-    of: |run| jain(&run.only("flows", ALIKE)?.flow_rates(TESTED)),
+    of: |run| {
+        let run = run.only("flows", ALIKE)?;
+        if run.is_starved(TESTED) { Some(0.0) } else { jain(&run.flow_rates(TESTED)) }
+    },
 };
 
 const LATE: Criterion = Criterion {
@@ -32,9 +35,13 @@ const LATE: Criterion = Criterion {
     unit: "",
     accepted: Accepted::AtLeast(0.5),
     because: "half of the other's rate, from 20 to 40 s after its start",
-    of: |run| match run.only("flows", &["a late second"])?.flow_rates(TESTED)[..] {
-        [first, second] => Some(second / first),
-        _ => None,
+    of: |run| {
+        let run = run.only("flows", &["a late second"])?;
+        match run.flow_rates(TESTED)[..] {
+            [..] if run.is_starved(TESTED) => Some(0.0),
+            [first, second] => Some(second / first),
+            _ => None,
+        }
     },
 };
 
@@ -48,7 +55,7 @@ const RTTS: Criterion = Criterion {
     because: "where losses are random Reno's rate is inverse to the round trip, and the ratio of these is 10",
     of: |run| {
         let run = run.only("flows", &["10 and 100 ms"])?.only("queue", &["PIE", "DualPI2"])?;
-        Some(run.rate(TESTED)? / run.rate("far")?)
+        run.rate_over(TESTED, "far")
     },
 };
 
@@ -63,7 +70,7 @@ const LOSS: Criterion = Criterion {
     of: |run| {
         let run = run.only("flows", &["4 flows"])?;
         let run: Run<'_> = run.only("queue", &["FIFO of 0.5 BDP", "FIFO of 1 BDP"])?;
-        Some(PERCENT * run.group(TESTED)?.drop?)
+        Some(PERCENT * run.drop(TESTED)?)
     },
 };
 

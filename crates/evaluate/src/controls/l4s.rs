@@ -1,6 +1,6 @@
 //! The requirements on senders of ECT(1) (RFC 9331 §4).
 
-use super::{PERCENT, TESTED};
+use super::{PERCENT, TESTED, sent_again};
 use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
@@ -19,7 +19,7 @@ const ECT1: Criterion = Criterion {
     unit: " %",
     accepted: Accepted::AtLeast(99.0),
     because: "all but the few of the handshake",
-    of: |run| l_packets(case(run, &["40 Mb/s"])?),
+    of: |run| l_packets(case(run, &["40 Mb/s"])?, 0.0),
 };
 
 const FEEDBACK: Criterion = Criterion {
@@ -30,7 +30,7 @@ const FEEDBACK: Criterion = Criterion {
     unit: " %",
     accepted: Accepted::AtMost(0.0),
     because: "without accurate feedback it must not use ECT(1)",
-    of: |run| l_packets(case(run, &["client without AccECN"])?),
+    of: |run| l_packets(case(run, &["client without AccECN"])?, PERCENT),
 };
 
 const LOW_DELAY: Criterion = Criterion {
@@ -41,7 +41,7 @@ const LOW_DELAY: Criterion = Criterion {
     unit: " ms",
     accepted: Accepted::AtMost(2.0),
     because: "twice the step of 1 ms at which DualPI2 marks",
-    of: |run| Some(case(run, &["40 Mb/s", "200 Mb/s"])?.queue("L")?.delay_ms?.p99),
+    of: |run| case(run, &["40 Mb/s", "200 Mb/s"])?.delay_in("L", TESTED, |delay| delay.p99),
 };
 
 const SCALES: Criterion = Criterion {
@@ -54,7 +54,11 @@ const SCALES: Criterion = Criterion {
     because: "the number is constant for a scalable control; Reno has a fifth",
     of: |run| {
         let run = case(run, &["200 Mb/s"])?;
-        Some(marks_per_rtt(run)? / marks_per_rtt(run.with("case", "40 Mb/s")?)?)
+        let slow = run.with("case", "40 Mb/s")?;
+        if run.is_starved(TESTED) || slow.is_starved(TESTED) {
+            return Some(0.0);
+        }
+        Some(marks_per_rtt(run)? / marks_per_rtt(slow)?)
     },
 };
 
@@ -77,10 +81,7 @@ const CLASSIC_ECN: Criterion = Criterion {
     unit: "",
     accepted: Accepted::AtMost(2.0),
     because: "a control that takes marks of RFC 3168 for those of L4S has some ten times as much",
-    of: |run| {
-        let run = case(run, &["Classic ECN"])?;
-        Some(run.rate(TESTED)? / run.rate("cubic")?)
-    },
+    of: |run| case(run, &["Classic ECN"])?.rate_over(TESTED, "cubic"),
 };
 
 const RTTS: Criterion = Criterion {
@@ -91,10 +92,7 @@ const RTTS: Criterion = Criterion {
     unit: "",
     accepted: Accepted::AtMost(3.25),
     because: "65 over 20: round trips with a Classic queue of 15 ms",
-    of: |run| {
-        let run = case(run, &["5 and 50 ms"])?;
-        Some(run.rate(TESTED)? / run.rate("far")?)
-    },
+    of: |run| case(run, &["5 and 50 ms"])?.rate_over(TESTED, "far"),
 };
 
 const NARROW: Criterion = Criterion {
@@ -105,7 +103,7 @@ const NARROW: Criterion = Criterion {
     unit: " ms",
     accepted: Accepted::AtMost(15.0),
     because: "the target of the Classic queue; two packets of each flow in flight would be 120 ms",
-    of: |run| Some(case(run, &["20 flows at 4 Mb/s"])?.queue("L")?.delay_ms?.mean),
+    of: |run| case(run, &["20 flows at 4 Mb/s"])?.delay_in("L", TESTED, |delay| delay.mean),
 };
 
 const REORDERING: Criterion = Criterion {
@@ -117,8 +115,8 @@ const REORDERING: Criterion = Criterion {
     accepted: Accepted::AtMost(0.1),
     because: "a tenth of the packets that are held back",
     of: |run| {
-        let group = case(run, &["1 % held back by 4 ms"])?.group(TESTED)?;
-        Some(PERCENT * group.retransmits as f64 / group.packets as f64)
+        let run = case(run, &["1 % held back by 4 ms"])?;
+        sent_again(run, TESTED)
     },
 };
 
@@ -127,10 +125,11 @@ fn case<'a>(run: Run<'a>, cases: &[&str]) -> Option<Run<'a>> {
     run.only("case", cases).filter(|run| run.sends_ect1(TESTED))
 }
 
-/// Packets in the L queue in percent of all.
-fn l_packets(run: Run<'_>) -> Option<f64> {
+/// Packets in the L queue in percent of all; `starved` if next to nothing comes through.
+fn l_packets(run: Run<'_>, starved: f64) -> Option<f64> {
     let all: u64 = run.summary().queues.iter().map(|queue| queue.packets).sum();
-    Some(PERCENT * run.queue("L")?.packets as f64 / all as f64)
+    let share = PERCENT * run.queue("L")?.packets as f64 / all as f64;
+    Some(if run.is_starved(TESTED) { starved } else { share })
 }
 
 /// Marks of the flow in one of its round trips.
@@ -149,6 +148,5 @@ fn packets_per_rtt(run: Run<'_>) -> Option<f64> {
 
 /// The higher of the two rates over the lower one.
 fn imbalance(run: Run<'_>) -> Option<f64> {
-    let (a, b) = (run.rate(TESTED)?, run.rate("cubic")?);
-    Some(a.max(b) / a.min(b))
+    Some(run.rate_over(TESTED, "cubic")?.max(run.rate_over("cubic", TESTED)?))
 }

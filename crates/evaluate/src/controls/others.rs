@@ -98,7 +98,7 @@ const LOSS: Criterion = Criterion {
     unit: " %",
     accepted: Accepted::AtMost(1.0),
     because: "1 % of loss lowers Reno's window to 12 packets, or 7 Mb/s at 20 ms",
-    of: |run| beyond(run, |run| Some(PERCENT * run.group(OTHER)?.drop?)),
+    of: |run| beyond(run, |run| Some(PERCENT * run.drop(OTHER)?)),
 };
 
 const VOICE: Criterion = Criterion {
@@ -111,7 +111,7 @@ const VOICE: Criterion = Criterion {
     because: "a tenth of the 100 ms that an ITU-T G.114 conversation has for everything",
     of: |run| {
         let run = run.only("other", &["cubic"])?;
-        beyond(run, |run| Some(run.group("voice")?.delay_ms?.p99))
+        beyond(run, |run| run.delay_of("voice", |delay| delay.p99))
     },
 };
 
@@ -123,10 +123,11 @@ fn harm(run: Run<'_>, other: &str) -> Option<f64> {
     Some(PERCENT * (rate("same")? - rate("tested")?) / rate("nobody")?)
 }
 
-/// A measure beside the tested flow, less the same beside one of the other's kind.
+/// A measure beside the tested flow, less the same beside one of the other's kind; `None` where that has no end.
 fn beyond(run: Run<'_>, of: impl Fn(Run<'_>) -> Option<f64>) -> Option<f64> {
     let run = run.only("beside", &["tested"])?;
-    Some(of(run)? - of(run.with("beside", "same")?)?)
+    let same = of(run.with("beside", "same")?).filter(|same| same.is_finite())?;
+    Some(of(run)? - same)
 }
 
 /// Half of the link in bit/s.

@@ -19,7 +19,7 @@ const COLLAPSE: Criterion = Criterion {
     unit: " %",
     accepted: Accepted::AtMost(50.0),
     because: "otherwise most packets are sent in vain",
-    of: |run| Some(PERCENT * run.only("overload", &["50 flows"])?.group(TESTED)?.drop?),
+    of: |run| Some(PERCENT * run.only("overload", &["50 flows"])?.drop(TESTED)?),
 };
 
 const FULL_BACKOFF: Criterion = Criterion {

@@ -1,7 +1,7 @@
 //! Paths that lose, delay, reorder and duplicate packets (RFC 9743 §6.4 and §7.7).
 
-use super::{PERCENT, TESTED, goodput};
-use crate::{Accepted, Chapter, Criterion, Run, Subject};
+use super::{TESTED, goodput, sent_again};
+use crate::{Accepted, Chapter, Criterion, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
     scenario: "evaluate-paths",
@@ -60,10 +60,8 @@ const SPURIOUS: Criterion = Criterion {
     because: "one packet in a hundred is held back",
     of: |run| {
         let run = run.only("condition", REORDERED)?.only("sender", &["tested"])?;
-        let again = |run: Run<'_>, group| {
-            let group = run.group(group)?;
-            Some(PERCENT * group.retransmits as f64 / group.packets as f64)
-        };
-        Some(again(run, TESTED)? - again(run.with("sender", "cubic")?, "cubic")?)
+        let cubic = run.with("sender", "cubic")?;
+        let cubic = sent_again(cubic, "cubic").filter(|share| share.is_finite())?;
+        Some(sent_again(run, TESTED)? - cubic)
     },
 };

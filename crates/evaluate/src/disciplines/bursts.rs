@@ -19,5 +19,5 @@ const ABSORBS: Criterion = Criterion {
     unit: " %",
     accepted: Accepted::AtMost(0.1),
     because: "it is over in 12 ms, which is less than any target and interval",
-    of: |run| Some(PERCENT * run.group("tcp")?.drop?),
+    of: |run| Some(PERCENT * run.drop("tcp")?),
 };

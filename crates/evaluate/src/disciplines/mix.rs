@@ -19,7 +19,7 @@ const VOICE: Criterion = Criterion {
     unit: " ms",
     accepted: Accepted::AtMost(50.0),
     because: "half of the 100 ms that a conversation has for everything (ITU-T G.114)",
-    of: |run| Some(run.only("traffic", &["mix", "both ways"])?.group("voice")?.delay_ms?.p99),
+    of: |run| run.only("traffic", &["mix", "both ways"])?.delay_of("voice", |delay| delay.p99),
 };
 
 const WEB: Criterion = Criterion {

@@ -19,7 +19,7 @@ const FAIRNESS: Criterion = Criterion {
     accepted: Accepted::AtMost(1.25),
     because: "Reno's rate is inverse to its round trip; the queue makes round trips more alike",
     of: |run| {
-        let rates = run.rate("near")? / run.rate("far")?;
+        let rates = run.rate_over("near", "far")?;
         Some(rates / (run.rtt("far")? / run.rtt("near")?))
     },
 };

@@ -69,6 +69,9 @@ const ECN: Criterion = Criterion {
     of: |run| {
         let run = run.only("senders", &["with ECN"])?;
         let group = run.group("tcp").filter(|_| run.scenario().link.rate.as_bps() >= 40_000_000)?;
+        if run.is_starved("tcp") {
+            return Some(PERCENT);
+        }
         let (mark, drop) = (group.mark?, group.drop?);
         Some(PERCENT * drop / (mark + drop))
     },

@@ -1,7 +1,6 @@
 //! Levels of congestion, and changes of load and capacity (RFC 7928 §8).
 
 use super::{DELAY, WHY, delay};
-use crate::run::mean;
 use crate::{Accepted, Chapter, Criterion, Run, Subject};
 
 pub(super) const CHAPTER: Chapter = Chapter {
@@ -35,7 +34,7 @@ const TAIL: Criterion = Criterion {
     unit: " ms",
     accepted: Accepted::AtMost(2.0 * DELAY),
     because: "twice the mean that is accepted",
-    of: |run| Some(run.only("load", LOADS)?.group("tcp")?.delay_ms?.p99),
+    of: |run| run.only("load", LOADS)?.delay_of("tcp", |delay| delay.p99),
 };
 
 const MORE: Criterion = Criterion {
@@ -61,6 +60,5 @@ const CAPACITY: Criterion = Criterion {
 };
 
 fn delay_after(run: Run<'_>) -> Option<f64> {
-    let rows = run.over_time("tcp", CHANGE + 5.0, CHANGE + 15.0);
-    mean(rows.into_iter().filter_map(|row| row.delay_mean_ms))
+    run.delay_over_time("tcp", CHANGE + 5.0, CHANGE + 15.0)
 }
