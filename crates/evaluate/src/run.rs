@@ -167,10 +167,8 @@ impl<'a> Run<'a> {
     /// The mean over intervals of a group's queueing delay, in milliseconds, from `from_s` to `to_s` seconds after the start;
     /// without end if it is starved then.
     pub fn delay_over_time(self, name: &str, from_s: f64, to_s: f64) -> Option<f64> {
-        let group = self.group(name)?;
         let rows = self.over_time(name, from_s, to_s);
-        let packets = rows.iter().filter_map(|row| row.packets).sum();
-        if self.starves(group, packets, to_s - from_s) {
+        if self.starves(self.group(name)?, forwarded(&rows), to_s - from_s) {
             return Some(f64::INFINITY);
         }
         mean(rows.into_iter().filter_map(|row| row.delay_mean_ms))
@@ -180,6 +178,17 @@ impl<'a> Run<'a> {
     pub fn drop(self, name: &str) -> Option<f64> {
         let drop = self.group(name)?.drop;
         if self.is_starved(name) { Some(1.0) } else { drop }
+    }
+
+    /// The same from `from_s` to `to_s` seconds after the start.
+    pub fn drop_over_time(self, name: &str, from_s: f64, to_s: f64) -> Option<f64> {
+        let rows = self.over_time(name, from_s, to_s);
+        let packets = forwarded(&rows);
+        if self.starves(self.group(name)?, packets, to_s - from_s) {
+            return Some(1.0);
+        }
+        let dropped: u64 = rows.into_iter().filter_map(|row| row.drops).sum();
+        Some(dropped as f64 / (packets + dropped) as f64)
     }
 
     /// The rate of a group over that of another one; without end if the other is starved.
@@ -239,6 +248,11 @@ impl<'a> Run<'a> {
         let then = |row: &&SeriesRow| row.time_s > from_s && row.time_s <= to_s;
         self.judged.series.iter().filter(group).filter(then).collect()
     }
+}
+
+/// Packets forwarded in these intervals.
+fn forwarded(rows: &[&SeriesRow]) -> u64 {
+    rows.iter().filter_map(|row| row.packets).sum()
 }
 
 /// The mean; `None` of nothing.

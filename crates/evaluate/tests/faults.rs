@@ -13,6 +13,7 @@ use l4s_measure::{
     DelaySummary, EngineSummary, FlowRow, Origin, Recorder, Scope, SeriesRow, Spread,
 };
 use l4s_model::Scenario;
+use l4s_scenario::Point;
 use l4s_units::{Duration, Ecn, Frequency};
 
 /// Reno, with a fault.
@@ -303,11 +304,37 @@ fn who_gets_next_to_nothing_through_passes_no_criterion() {
             let expected = match verdict.criterion.id {
                 // It slowed down.
                 "full-backoff" => Outcome::Pass,
-                // Nothing was dropped.
-                "burst-of-loss" => Outcome::NotApplicable,
                 _ => Outcome::Fail,
             };
             assert_eq!(verdict.outcome, expected, "{}: {}", verdict.criterion.id, verdict.value());
         }
     }
+}
+
+/// In one interval of 5 s all of 100 packets are dropped, and in each of the others 100 are forwarded: 20 %.
+#[test]
+fn an_interval_in_which_every_packet_is_dropped_is_a_burst_of_loss() {
+    let is_changes = |chapter: &&Chapter| chapter.name() == "changes";
+    let chapter = CONTROLS.chapters.iter().find(is_changes).unwrap();
+    let plan = chapter.plan(Some("reno"), true).unwrap();
+    let run = |point: Point| {
+        let record = Recorder::new(&point.scenario, Origin::default());
+        let mut run = Judged::new(point, record.finish(EngineSummary::default()));
+        run.series = (21..=25)
+            .map(|second| SeriesRow {
+                time_s: f64::from(second),
+                scope: Scope::Group,
+                name: "tested".into(),
+                packets: Some(if second == 21 { 0 } else { 100 }),
+                drop: Some(if second == 21 { 1.0 } else { 0.0 }),
+                drops: Some(if second == 21 { 100 } else { 0 }),
+                ..SeriesRow::default()
+            })
+            .collect();
+        run
+    };
+    let runs: Vec<Judged> = plan.points.into_iter().map(run).collect();
+    let verdicts = judge(chapter, Ok(Runs(&runs)));
+    let burst = verdicts.iter().find(|verdict| verdict.criterion.id == "burst-of-loss").unwrap();
+    assert_eq!(burst.value(), "20.0 %");
 }

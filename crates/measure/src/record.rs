@@ -103,6 +103,8 @@ rows! {
         mark: Option<f64> => "fraction" Interval,
         /// Packets dropped, over packets arrived.
         drop: Option<f64> => "fraction" Interval,
+        /// Packets dropped.
+        drops: Option<u64> => "packets" Interval,
         /// Packets that wait in the queue, or in all of them.
         backlog_packets: Option<u64> => "packets" Instant,
         /// Base probability p'.

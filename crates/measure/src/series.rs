@@ -191,6 +191,7 @@ impl Series {
             packets: Some(counts.packets),
             mark: counts.mark_ratio(),
             drop: counts.drop_ratio(),
+            drops: Some(counts.dropped()),
             ..SeriesRow::default()
         }
     }

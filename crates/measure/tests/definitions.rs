@@ -376,6 +376,7 @@ fn a_row_of_the_series_is_about_its_interval_and_the_warmup_is_in_it() {
     }
     Observer::<Packet>::sample_link(&mut r, state, at(100));
     forward(&mut r, packet(1, 1), Queue::C, 20.0, at(150));
+    r.dropped(&packet(0, 0), Queue::L, DropCause::Aqm, at(160));
     Observer::<Packet>::sample_link(&mut r, state, at(200));
     let rows = r.finish(engine()).series;
     // Each time: the link, two queues, three groups.
@@ -389,6 +390,9 @@ fn a_row_of_the_series_is_about_its_interval_and_the_warmup_is_in_it() {
     // Then nothing of A: a rate of zero was measured, but no delay.
     let l = row(0.2, Scope::Queue, "L");
     assert_eq!((l.rate_bps, l.packets, l.delay_mean_ms), (Some(0.0), Some(0), None));
+    // The only packet that arrived was dropped.
+    assert_eq!((l.drop, l.drops), (Some(1.0), Some(1)));
+    assert_eq!(row(0.1, Scope::Group, "A").drops, Some(0));
     assert_eq!(row(0.2, Scope::Group, "B").delay_max_ms, Some(20.0));
     let link = row(0.2, Scope::Link, "link");
     assert_eq!((link.backlog_packets, link.p_base), (Some(3), Some(1.0)));

@@ -344,6 +344,7 @@ fn series_row() -> impl Strategy<Value = SeriesRow> {
             packets: a.3,
             mark: a.4,
             drop: a.5,
+            drops: a.3,
             backlog_packets: b.0,
             p_base: b.1,
             cwnd_pkts: b.2,
@@ -398,7 +399,7 @@ fn every_table_has_documented_columns() {
     assert_eq!(
         names(SeriesRow::fields()),
         "time_s scope name rate_bps goodput_bps delay_mean_ms delay_max_ms packets mark drop \
-         backlog_packets p_base cwnd_pkts ssthresh_pkts srtt_ms alpha classic_ecn fbk_srtt_ms \
+         drops backlog_packets p_base cwnd_pkts ssthresh_pkts srtt_ms alpha classic_ecn fbk_srtt_ms \
          fbk_mdev_ms fbk_depth_ms delivered delivered_ce retransmits"
     );
     assert_eq!(names(DelayRow::fields()), "scope name low_ms high_ms count");

@@ -39,14 +39,7 @@ const BURST: Criterion = Criterion {
     because: "a window of two BDP meets a tenth of the rate: 120 packets too many, of 1700 in 5 s",
     of: |run| {
         let run = run.only("change", &["rate to a tenth"])?;
-        let rows = run.over_time(TESTED, CHANGE, CHANGE + 5.0);
-        let (forwarded, dropped) =
-            rows.into_iter().fold((0.0, 0.0), |(forwarded, dropped), row| {
-                let (packets, drop) = (row.packets.unwrap_or(0) as f64, row.drop.unwrap_or(0.0));
-                // The fraction `drop` is of those that arrived.
-                (forwarded + packets, dropped + packets * drop / (1.0 - drop).max(1e-3))
-            });
-        Some(PERCENT * dropped / (forwarded + dropped))
+        Some(PERCENT * run.drop_over_time(TESTED, CHANGE, CHANGE + 5.0)?)
     },
 };
 
