@@ -42,6 +42,16 @@ pub fn cc(kind: Option<&str>, profile: Option<&str>) -> Result<(), Failure> {
     print(&settings(described, profile_of(described, profile)?))
 }
 
+/// Refuses `KIND` or `KIND:PROFILE` that no discipline has, or no congestion control if it is to be one.
+pub fn check(name: &str, is_control: bool) -> Result<(), Failure> {
+    let (all, what) = match is_control {
+        true => (controls(), "congestion control"),
+        false => (disciplines(), "queue discipline"),
+    };
+    let (kind, profile) = name.split_once(':').map_or((name, None), |(k, p)| (k, Some(p)));
+    profile_of(named(&all, kind.trim(), what)?, profile).map(|_| ())
+}
+
 fn kinds(all: &[Described], more: &str) -> String {
     let rows = all.iter().map(|described| {
         let profiles: Vec<_> = described.profiles.iter().map(|profile| profile.name).collect();

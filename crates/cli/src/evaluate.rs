@@ -16,7 +16,7 @@ use crate::failure::{Failure, taken};
 use crate::folder::{CODE, Existing, Folder, locked};
 use crate::run::{Effort, Job};
 use crate::table::{Align, aligned};
-use crate::{forecast, parallel, print};
+use crate::{catalog, forecast, parallel, print};
 
 /// The files of an evaluation, beside the folders of its controls.
 const PAGE: &str = "index.html";
@@ -124,6 +124,11 @@ impl Entrant {
         let is_of_controls = chapters.iter().any(|chapter| !chapter.tested().is_empty());
         let is_program = is_of_controls && text.ends_with(".toml");
         let program = is_program.then(|| program(text, options)).transpose()?;
+        // The scenario has a place for each mistake in a table, but the user wrote no scenario.
+        if !is_program && !text.contains('{') {
+            let cc = text.split_once('+').filter(|_| is_of_controls).map(|(cc, _)| cc);
+            catalog::check(cc.unwrap_or(text), is_of_controls)?;
+        }
         let name = program.as_ref().map_or(text, |program| &program.name).to_owned();
         let folder = folder(&name);
         let part = |chapter: &&'static Chapter| {

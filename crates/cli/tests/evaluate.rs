@@ -32,10 +32,14 @@ fn it_lists_its_criteria_and_writes_nothing() {
 fn an_unknown_control_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     for (control, help) in [
-        ("cubik", "did you mean \"cubic\"?"),
-        ("prague:bets", "did you mean \"best\"?"),
+        (
+            "nope",
+            "error: there is no congestion control `nope`, expected one of reno, cubic, dctcp",
+        ),
+        ("cubik", "did you mean `cubic`?"),
+        ("prague:bets", "did you mean `best`?"),
         ("{ kind = \"cubic\", abee = true }", "did you mean `abe`?"),
-        ("cubik+classic", "did you mean \"cubic\"?"),
+        ("cubik+classic", "did you mean `cubic`?"),
         ("cubic+clasic", "did you mean \"classic\"?"),
         ("prague:best+off", "prague cannot do without ECN"),
     ] {
@@ -119,5 +123,10 @@ fn a_discipline_is_evaluated_with_the_same_command() {
 
     let wrong = l4s(folder.path(), &["evaluate-aqm", "dualpi2:linus"]);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(text(&wrong.stderr).contains("did you mean \"linux\"?"), "{}", text(&wrong.stderr));
+    let message = text(&wrong.stderr);
+    assert!(
+        message.contains("there is no profile of dualpi2 `linus`, expected one of "),
+        "{message}"
+    );
+    assert!(message.contains("did you mean `linux`?"), "{message}");
 }
