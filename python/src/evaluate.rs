@@ -147,7 +147,7 @@ pub fn written(
     let (version, code) = (env!("CARGO_PKG_VERSION"), env!("L4S_CODE"));
     (
         l4s_evaluate::json(suite, &columns, "sim", quick, version, code),
-        l4s_evaluate::markdown(&columns),
+        l4s_evaluate::markdown(suite, &columns),
         l4s_evaluate::html(suite, &columns, code, how),
     )
 }

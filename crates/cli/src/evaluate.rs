@@ -49,7 +49,7 @@ pub fn evaluate(
     let html = l4s_evaluate::html(suite, &columns, CODE, &same(command, options));
     let writing = Writing::begin(&dir, [PAGE, TABLE, JSON]).map_err(taken)?;
     for (name, text) in
-        [(TABLE, l4s_evaluate::markdown(&columns)), (JSON, json.clone()), (PAGE, html)]
+        [(TABLE, l4s_evaluate::markdown(suite, &columns)), (JSON, json.clone()), (PAGE, html)]
     {
         writing.file(name, text.as_bytes()).map_err(taken)?;
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn l4s(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_l4s"));
@@ -103,6 +103,19 @@ fn a_verdict_has_its_worst_run_which_can_be_repeated() {
     let anew = l4s(folder.path(), &anew);
     let words = text(&anew.stderr);
     assert!(anew.status.success() && words.contains("s of virtual time in"), "{words}");
+
+    // Every page of an evaluation says which chapters it is about, where these are not all.
+    let part = "Chapters that were judged: overload. Not run: alone, itself, others, short, app, queues, \
+                paths, links, changes, l4s.";
+    for (file, has) in
+        [("index.html", part), ("evaluation.md", part), ("evaluation.json", "\"not_run\": [\n")]
+    {
+        let written = fs::read_to_string(root.join(file)).unwrap();
+        assert!(written.contains(has), "{written}");
+    }
+    assert!(
+        !page.contains("Not run:") && !table.contains("Not run:") && json["not_run"] == json!([])
+    );
 }
 
 #[test]

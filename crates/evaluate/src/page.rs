@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use crate::{Criterion, Outcome, Suite, Verdict};
+use crate::{Chapter, Criterion, Outcome, Suite, Verdict};
 
 const STYLE: &str = include_str!("../assets/page.css");
 
@@ -71,8 +71,10 @@ pub fn json(
         json!({ "name": name, "passed": passed, "of": of, "verdicts": verdicts })
     };
     let evaluated: Vec<serde_json::Value> = columns.iter().map(column).collect();
+    let not_run: Vec<&str> = not_run(suite, columns).map(Chapter::name).collect();
     let json = json!({
-        "of": suite.of, "on": on, "quick": quick, "version": version, "code": code, "evaluated": evaluated,
+        "of": suite.of, "on": on, "quick": quick, "version": version, "code": code, "not_run": not_run,
+        "evaluated": evaluated,
     });
     format!("{json:#}\n")
 }
@@ -86,8 +88,8 @@ fn number(value: f64) -> String {
 }
 
 /// A table with a row for each criterion and a column for each control. Where it does not hold, the cell has
-/// the number of conditions too.
-pub fn markdown(columns: &[Column]) -> String {
+/// the number of conditions too. Chapters of the suite that were not run are below it.
+pub fn markdown(suite: &Suite, columns: &[Column]) -> String {
     let mut page = "| criterion | section | accepted |".to_owned();
     columns.iter().for_each(|column| page += &format!(" {} |", column.name));
     page += "\n|---|---|---|";
@@ -115,7 +117,22 @@ pub fn markdown(columns: &[Column]) -> String {
         let _ = write!(page, " {passed} of {of} |");
     }
     page.push('\n');
-    page
+    page + &part_of(suite, columns).map_or(String::new(), |part| format!("\n{part}\n"))
+}
+
+/// The chapters of a suite that have no verdict.
+fn not_run<'a>(suite: &'a Suite, columns: &[Column]) -> impl Iterator<Item = &'a Chapter> {
+    let is_run = |of: &&Chapter| first(columns).iter().any(|verdict| verdict.chapter == of.title);
+    suite.chapters.iter().filter(move |chapter| !is_run(chapter))
+}
+
+/// Which chapters were judged and which were not run; `None` where all of them were.
+fn part_of(suite: &Suite, columns: &[Column]) -> Option<String> {
+    let others: Vec<&str> = not_run(suite, columns).map(Chapter::name).collect();
+    let judged: Vec<&str> = suite.names().filter(|name| !others.contains(name)).collect();
+    let [judged, not_run] = [&judged, &others].map(|names| names.join(", "));
+    (!others.is_empty())
+        .then(|| format!("Chapters that were judged: {judged}. Not run: {not_run}."))
 }
 
 /// The criteria of all columns.
@@ -191,7 +208,7 @@ pub fn html(suite: &Suite, columns: &[Column], code: &str, how: &str) -> String 
 accepted ranges are those of l4s. A question opens to its measure, its range with the reason, and the command that repeats
 the worst run.</p>
 <p><code>{how}</code></p>
-<div class="wide"><table>
+{part}<div class="wide"><table>
 <thead><tr><th scope="col">criterion</th>{heads}</tr></thead>
 <tbody>
 {body}</tbody>
@@ -200,6 +217,7 @@ the worst run.</p>
 </html>
 "#,
         by = suite.by,
+        part = part_of(suite, columns).map_or(String::new(), |part| format!("<p>{part}</p>\n")),
         title = names.join(", "),
         code = text(code),
         how = text(how),
