@@ -337,7 +337,8 @@ pub struct Run {
     /// Write tables, time series and the report to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Complete an interrupted run in the folder of --out
+    /// Complete an interrupted run in the folder of --out, or add runs to a finished one: more --seeds, or more
+    /// values of a sweep
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Make every run again, and replace earlier results of l4s in the folder of --out; other files

@@ -40,7 +40,7 @@ const RUNS: &str = "runs";
 /// The folder that the programs of a scenario write to: all in it are results.
 pub const PROGRAMS: &str = "programs";
 /// The table that is there when all are.
-const TABLE: &str = TABLES[TABLES.len() - 1];
+pub const TABLE: &str = TABLES[TABLES.len() - 1];
 /// Number of runs that are read ahead of the tables.
 const AHEAD: usize = 8;
 /// The fingerprint of every source file of l4s, from `build.rs`.
@@ -108,6 +108,12 @@ impl Manifest {
             program_files: program_files(plan.points.iter().map(|point| &point.scenario)),
         }
     }
+
+    /// Whether the only difference may be that the other has more runs.
+    pub fn has_fewer_runs_than(&self, other: &Manifest) -> bool {
+        let Manifest { runs, plan, .. } = other.clone();
+        self.runs < runs && Manifest { runs, plan, ..self.clone() } == *other
+    }
 }
 
 /// The treatment of results that are in the folder already.
@@ -162,12 +168,10 @@ impl Folder {
             return Ok(folder);
         }
         let shown = path.display();
-        let other = |what: String| {
-            Failure::input_with(
-                format!("{shown} already holds something else: {what}"),
-                "choose a new folder; nothing was changed",
-            )
+        let other = |what: String, help| {
+            Failure::input_with(format!("{shown} already holds something else: {what}"), help)
         };
+        let new = "choose a new folder; nothing was changed";
         let list =
             Inventory::read(&folder.dir).map_err(|error| Failure::input(error.to_string()))?;
         let list = list.unwrap_or_default();
@@ -192,8 +196,16 @@ impl Folder {
                 folder.complete(&list)?;
                 Ok(folder)
             }
-            Ok(owner) => Err(other(difference(&owner, manifest))),
-            Err(_) => Err(other(format!("{INVENTORY} was not written by `l4s run`"))),
+            Ok(owner) => {
+                let may_grow = existing == Existing::Refuse && owner.has_fewer_runs_than(manifest);
+                let help = if may_grow {
+                    "--resume adds runs to these; or choose a new folder"
+                } else {
+                    new
+                };
+                Err(other(difference(&owner, manifest), help))
+            }
+            Err(_) => Err(other(format!("{INVENTORY} was not written by `l4s run`"), new)),
         }
     }
 
@@ -415,7 +427,7 @@ fn refuse_other(path: &Path, names: &[String]) -> Result<(), Failure> {
 }
 
 /// Where older results wait until new ones are complete.
-fn aside(path: &Path) -> PathBuf {
+pub fn aside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".l4s-{name}.old"))
 }
@@ -534,7 +546,7 @@ fn difference(there: &Manifest, here: &Manifest) -> String {
     }
 }
 
-fn failed(error: ResultError) -> Failure {
+pub fn failed(error: ResultError) -> Failure {
     Failure::Run(error.to_string())
 }
 

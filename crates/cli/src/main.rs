@@ -23,6 +23,7 @@ mod failure;
 mod figures;
 mod folder;
 mod forecast;
+mod grow;
 mod headline;
 #[cfg(kernels)]
 mod host;

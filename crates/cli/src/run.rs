@@ -16,6 +16,7 @@ use crate::args::{Run, Substrate, Trace};
 use crate::asserts::{self, Judgement};
 use crate::failure::Failure;
 use crate::folder::{Existing, Folder, Manifest, PROGRAMS};
+use crate::grow::grown;
 use crate::measured::{self, Finished, Keep, Session};
 use crate::{forecast, headline, notes, parallel, print, report};
 
@@ -141,7 +142,14 @@ impl Job<'_> {
         let folder = match self.out {
             Some(path) => {
                 let manifest = Manifest::new(plan, self.on.name(), &commands, self.trace.is_some());
-                Some(Folder::claim(path, &manifest, self.existing)?)
+                let grown = match self.existing {
+                    Existing::Resume => grown(path, &manifest, plan, &commands)?,
+                    _ => None,
+                };
+                match grown {
+                    None => Some(Folder::claim(path, &manifest, self.existing)?),
+                    grown => grown,
+                }
             }
             None => None,
         };

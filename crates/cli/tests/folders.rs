@@ -237,6 +237,38 @@ fn replaced_results_are_made_again() {
     assert!(contents(here) == whole());
 }
 
+/// A finished folder has the same bytes as if all runs had been asked for at first.
+#[test]
+fn seeds_and_values_are_added_to_a_finished_folder() {
+    let folder = folder();
+    let here = folder.path();
+    let scenario = |durations: &str| SHORT.replace("\"1s\", \"60s\"", durations);
+    let more = ["--seeds", "2"];
+    fs::write(here.join("s.toml"), scenario("\"1s\", \"3s\", \"2s\"")).unwrap();
+    done(here, &[&RUN[..], &more].concat());
+    let all = contents(&here.join("r"));
+    fs::remove_dir_all(here.join("r")).unwrap();
+
+    fs::write(here.join("s.toml"), scenario("\"1s\", \"2s\"")).unwrap();
+    done(here, &RUN);
+    let words = refused(here, &[&RUN[..], &more].concat());
+    assert!(words.contains("2 runs, not 4") && words.contains("--resume adds runs"), "{words}");
+    let words = done(here, &[&RESUME[..], &more].concat());
+    assert!(words.contains("note: the 2 runs of r are kept"), "{words}");
+    fs::write(here.join("s.toml"), scenario("\"1s\", \"3s\", \"2s\"")).unwrap();
+    let words = done(here, &[&RESUME[..], &more].concat());
+    assert!(words.contains("note: the 4 runs of r are kept"), "{words}");
+    assert!(contents(&here.join("r")) == all);
+    assert!(!here.join(".l4s-r.old").exists());
+
+    // Runs of something else are not those of this plan, nor are more runs than it has.
+    fs::write(here.join("s.toml"), scenario("\"1s\", \"3s\"")).unwrap();
+    assert!(refused(here, &[&RESUME[..], &more].concat()).contains("6 runs, not 4"));
+    let other = scenario("\"1s\", \"3s\", \"2s\"").replace("10ms", "11ms");
+    fs::write(here.join("s.toml"), other).unwrap();
+    assert!(refused(here, &[&RESUME[..], &["--seeds", "3"]].concat()).contains("6 runs, not 9"));
+}
+
 #[test]
 fn reports_replace_only_reports() {
     let folder = finished();
