@@ -3,7 +3,7 @@
 
 import type { Data, Delay, Folder, Group, Run } from "./data";
 import { RUNS } from "./words/charts";
-import { aqmName, ccName, keyName, setting } from "./words/names";
+import { aqmName, ccName, isOwnLabel, keyName, setting } from "./words/names";
 import { amount, quantity } from "./words/numbers";
 
 /** A run and the folder that it is from. */
@@ -77,7 +77,15 @@ export function groupName(run: Run, name: string): string {
 const controlName = (run: Run, { name, cc }: Group): string =>
   run.traffic[name] === "program" || cc === "udp" ? name : ccName(cc, run.traffic[name] === "classic-ecn");
 
-/** Names of all lines: the discipline, what else it takes to tell lines apart, and the folder. */
+/** What a name leaves out of who meets: the senders, and before them the discipline where the label of the case does not
+ * name it. */
+export function subtitle(run: Run, name: string): string {
+  const discipline = aqmName(run.aqm);
+  return RUNS.meets(name.toLowerCase().includes(discipline.toLowerCase()) ? "" : discipline, senders(run));
+}
+
+/** Names of all lines: the label of the case in the user's words, or the discipline; what else it takes to tell lines
+ * apart; and the folder. */
 export function lineNames(all: Item[]): Map<Run, string> {
   const names = whoNames(all);
   const several = new Set(all.map(({ folder }) => folder)).size > 1;
@@ -93,8 +101,10 @@ function whoNames(all: Item[]): Map<Run, string> {
   const who = (run: Run): string => JSON.stringify([run.aqm, senders(run), ...whoValues(run)]);
   // The shortest of these that no other line has.
   const candidates = (run: Run): string[] => {
-    const name = aqmName(run.aqm);
-    const label = sweptValue(run, "case") || whoValues(run).join(" ");
+    const own = sweptValue(run, "case");
+    const name = isOwnLabel(own) ? own : aqmName(run.aqm);
+    const values = whoValues(run).join(" ");
+    const label = own === name ? values : own || values;
     return [name, RUNS.withSenders(name, senders(run)), label === "" ? name : label];
   };
   const owners = [0, 1, 2].map((i) => {

@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { firstSeeds, groupName, items, layOut, lineNames, runNames, senders, toCompare, variedKeys } from "../src/runs";
+import {
+  firstSeeds,
+  groupName,
+  items,
+  layOut,
+  lineNames,
+  runNames,
+  senders,
+  subtitle,
+  toCompare,
+  variedKeys,
+} from "../src/runs";
+import { isOwnLabel } from "../src/words/names";
 import { demo, seeds, sweep } from "./sample";
 
 describe("runs", () => {
@@ -15,6 +27,24 @@ describe("runs", () => {
     pie!.aqm = dual!.aqm;
     const names = [...lineNames(items(data)).values()];
     expect(names.slice(0, 2)).toEqual(["DualPI2 (DCTCP + Cubic)", "DualPI2 (ECN-Cubic + Cubic)"]);
+  });
+
+  it("have the label of their case where it is in the user's words, with the discipline as a subtitle", () => {
+    const data = demo();
+    const labels = ["today", "FQ-CoDel", "DualPI2, L4S"];
+    data.folders[0]!.runs.forEach((run, i) => {
+      run.aqm = ["fifo", "fq_codel", "dualpi2"][i]!;
+      run.summary.set = { case: labels[i]! };
+    });
+    const all = items(data);
+    expect([...lineNames(all).values()]).toEqual(labels);
+    expect(all.map(({ run }, i) => subtitle(run, labels[i]!))).toEqual([
+      "FIFO · DCTCP + Cubic",
+      "ECN-Cubic + Cubic",
+      "ECN-Cubic + Cubic",
+    ]);
+    expect(["pie", "fq_codel ecn-cubic:cubic", "prague:cubic, dualpi2"].some(isOwnLabel)).toBe(false);
+    expect(["dualpi2 with profile best", "pie today", "1:1"].every(isOwnLabel)).toBe(true);
   });
 
   it("name those that send up apart", () => {

@@ -6,7 +6,7 @@ import type { Series, Title } from "../chart";
 import type { Box, Figure } from "../figure";
 import { base, columnsFor, gridOf, heading, WORD_LINE, yAxis } from "../figure";
 import type { Item } from "../runs";
-import { runNames, senders } from "../runs";
+import { runNames, subtitle } from "../runs";
 import { queueColour, type Theme } from "../theme";
 import { AXES, HEADLINE } from "../words/charts";
 import { queueName } from "../words/names";
@@ -64,7 +64,7 @@ export function headline(drawn: Drawn[], all: Item[]): Figure {
   /** Heights that depend on the width: those of senders on a line of their own, and of further lines of rates. */
   const extra = (width: number): [number, number] => {
     const panel = width / columns(width) - BESIDE;
-    const apart = drawn.some(({ run }) => !fits(names.get(run) ?? "", senders(run), panel));
+    const apart = drawn.some(({ run }) => !fits(names.get(run) ?? "", subtitle(run, names.get(run) ?? ""), panel));
     return [apart ? WHO : 0, (labelLines(drawn, panel) - 1) * WORD_LINE];
   };
   return {
@@ -162,7 +162,7 @@ function numbers(theme: Theme, item: Drawn, box: Box, name: string, apart: boole
   });
   return [
     {
-      text: `{name|${name}}${apart ? "\n{who|" : "{who|  "}${senders(item.run)}}\n${words.join("{gap|     }")}`,
+      text: `{name|${name}}${apart ? "\n{who|" : "{who|  "}${subtitle(item.run, name)}}\n${words.join("{gap|     }")}`,
       left: box.left,
       top: box.top - 70 - (apart ? WHO : 0),
       padding: 0,

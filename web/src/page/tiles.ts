@@ -1,7 +1,7 @@
 // Headline numbers in plain words: a tile per condition, of all of its seeds.
 
 import { lags, type Queue, type Summary } from "../data";
-import { conditionNames, type Item, mean, senders } from "../runs";
+import { conditionNames, type Item, mean, subtitle } from "../runs";
 import { ms, percent, rate, ratio } from "../words/numbers";
 import { TILES } from "../words/report";
 import { el } from "./dom";
@@ -35,7 +35,7 @@ export function tiles(all: Item[], shown: Item[]): HTMLElement {
       const of = items.length > 1 ? TILES.meanOf(items.length) : "";
       return el("article", { class: "card tile" }, [
         el("h2", {}, [name]),
-        el("p", {}, [[first === undefined ? "" : senders(first.run), of].filter(Boolean).join(" · ")]),
+        el("p", {}, [[first === undefined ? "" : subtitle(first.run, name), of].filter(Boolean).join(" · ")]),
         el(
           "dl",
           {},

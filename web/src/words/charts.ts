@@ -26,6 +26,7 @@ export const TIP = {
 /** Names of runs, and of their places on an axis. */
 export const RUNS = {
   ofFolder: (name: string, folder: string): string => `${name} · ${folder}`,
+  meets: (discipline: string, senders: string): string => [discipline, senders].filter(Boolean).join(" · "),
   withSenders: (discipline: string, senders: string): string => `${discipline} (${senders})`,
   up: (sender: string): string => `${sender} up`,
   bothWays: (down: string, up: string): string => [down, up && `up ${up}`].filter(Boolean).join(", "),

@@ -31,6 +31,12 @@ const CC_NAMES: Record<string, string> = {
   udp: UDP,
 };
 
+const IDENTIFIERS = new Set([...Object.keys(AQM_NAMES), ...Object.keys(CC_NAMES).flatMap((cc) => [cc, `ecn-${cc}`])]);
+
+/** Whether a label of a case has words of the user's own, and not identifiers alone, such as `pie ecn-cubic:cubic`. */
+export const isOwnLabel = (label: string): boolean =>
+  label.split(/[ ,:]+/).some((word) => word !== "" && !IDENTIFIERS.has(word));
+
 /** A congestion control by its proper name; `ecn` tells Cubic with Classic ECN from Cubic. */
 export const ccName = (cc: string, ecn: boolean): string => `${ecn ? "ECN-" : ""}${CC_NAMES[cc] ?? cc}`;
 
