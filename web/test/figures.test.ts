@@ -185,6 +185,14 @@ describe("a distribution", () => {
   });
 });
 
+it("UDP sources have a line among the rates, as flows have", () => {
+  const data = overload();
+  data.folders[0]!.runs = data.folders[0]!.runs.slice(0, 1);
+  const option = optionOf(named(data, "rate-time"));
+  expect(list(option.series).map(({ name }) => name)).toContain("U");
+  expect(list(option.title).map((title) => title?.subtext)[0]).toContain("U ");
+});
+
 describe("messages", () => {
   it("say what is to be seen", () => {
     expect(named(demo(), "headline").title).toMatch(/^L4S packets wait 0\.\d+ ms under DualPI2; \d+ ms under PIE/);

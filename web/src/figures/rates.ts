@@ -1,6 +1,7 @@
 // Who gets how much: the rate of each flow over time.
 
 import type { Series } from "../chart";
+import type { RateSeries } from "../data";
 import type { Figure, Word } from "../figure";
 import { base, columnsFor, gridOf, heading, tile, WORD_LINE, wordLines, yAxis } from "../figure";
 import type { Item } from "../runs";
@@ -32,8 +33,10 @@ export function rateTop(drawn: Drawn[]): number {
   const link = Math.max(...drawn.map(({ run }) => run.summary.link.rate_bps / 1e6));
   const seen = Math.max(
     0,
-    ...drawn.flatMap(({ curves }) =>
-      curves.rate.flatMap(({ mbps, s }) => mbps.map((v, i) => ((s[i] ?? 0) >= curves.warmup_s ? (v ?? 0) : 0))),
+    ...drawn.flatMap((item) =>
+      rateSeries(item).flatMap(({ mbps, s }) =>
+        mbps.map((v, i) => ((s[i] ?? 0) >= item.curves.warmup_s ? (v ?? 0) : 0)),
+      ),
     ),
   );
   const wanted = Math.min(link, seen * 1.08) || link;
@@ -42,9 +45,15 @@ export function rateTop(drawn: Drawn[]): number {
   return rounded * step;
 }
 
+/** The series of flows, and of the UDP sources, which have theirs in the output of the link. */
+function rateSeries({ run, curves: { rate, output } }: Drawn): RateSeries[] {
+  const there = new Set(rate.map(({ group }) => group));
+  return [...rate, ...(output ?? []).filter(({ group }) => run.traffic[group] === "udp" && !there.has(group))];
+}
+
 /** The lines of one run. */
 export const rateLines = (theme: Theme, item: Drawn, panel: number, width = 1.5): Series[] =>
-  item.curves.rate.flatMap((line, i): Series[] => {
+  rateSeries(item).flatMap((line, i): Series[] => {
     const colour = groupColour(theme, item.run, line.group);
     const flows = item.run.summary.groups.find((group) => group.name === line.group)?.flows ?? 1;
     const programs = (item.curves.program_delay ?? []).some(({ group }) => group === line.group);
