@@ -195,7 +195,14 @@ it("UDP sources have a line among the rates, as flows have", () => {
 
 describe("messages", () => {
   it("say what is to be seen", () => {
-    expect(named(demo(), "headline").title).toMatch(/^L4S packets wait 0\.\d+ ms under DualPI2; \d+ ms under PIE/);
+    expect(named(demo(), "headline").title).toMatch(
+      /^DCTCP packets wait 0\.\d+ ms under DualPI2; ECN-Cubic \+ Cubic \d+ ms under PIE, [\d.]+ ms under FQ-CoDel$/,
+    );
+    const data = demo();
+    for (const { summary } of data.folders[0]!.runs) summary.groups[1]!.direction = "up";
+    expect(named(data, "headline").title, "the queue is that of downloads").toMatch(
+      /^DCTCP packets wait 0\.\d+ ms under DualPI2; ECN-Cubic \d+ ms under PIE/,
+    );
     expect(named(demo(), "headline").note).toMatch(/^Two flows share 40 Mb\/s, base RTT 10 ms\./);
   });
 });

@@ -3,10 +3,11 @@
 
 import { advance } from "../advances";
 import type { Series, Title } from "../chart";
+import type { Run } from "../data";
 import type { Box, Figure } from "../figure";
 import { base, columnsFor, gridOf, heading, WORD_LINE, yAxis } from "../figure";
 import type { Item } from "../runs";
-import { runNames, subtitle } from "../runs";
+import { groupName, runNames, sendersDown, subtitle } from "../runs";
 import { queueColour, type Theme } from "../theme";
 import { AXES, HEADLINE } from "../words/charts";
 import { queueName } from "../words/names";
@@ -17,19 +18,36 @@ import { labelLines, rateLines, rateTop, rateWords } from "./rates";
 /** How many runs fit side by side. */
 export const HEADLINE_RUNS = 4;
 
-/** `L4S packets wait 0.57 ms under DualPI2; 15 ms under PIE, 5.6 ms under FQ-CoDel`. */
+/** `DCTCP packets wait 0.57 ms under DualPI2; ECN-Cubic + Cubic 15 ms under PIE, 5.6 ms under FQ-CoDel`. */
 export function headlineMessage(drawn: Item[], all: Item[]): string {
   const names = runNames(all);
-  const dual = drawn.find(({ run }) => run.summary.queues.some((queue) => queue.name === "L"));
-  const low = dual?.run.summary.queues.find((queue) => queue.name === "L")?.delay_ms;
-  if (dual === undefined || low === undefined) return HEADLINE.plain;
-  const others = drawn.flatMap(({ run }) => {
-    const only = run.summary.queues.find((queue) => queue.name === "Q")?.delay_ms;
-    return only === undefined ? [] : [HEADLINE.other(only.mean, names.get(run) ?? "")];
+  const of = ({ run }: Item, queue: string) => run.summary.queues.find(({ name }) => name === queue)?.delay_ms?.mean;
+  const low = drawn.flatMap((item) => {
+    const delay = of(item, "L");
+    return delay === undefined ? [] : [{ item, delay, who: scalable(item.run) || HEADLINE.l4s }];
   });
-  const first = HEADLINE.l4s(low.mean, names.get(dual.run) ?? "");
-  return [first, others.join(", ")].filter(Boolean).join("; ");
+  if (low.length === 0) return HEADLINE.plain;
+  const high = drawn.flatMap((item) => {
+    const delay = of(item, "L") === undefined ? (of(item, "Q") ?? of(item, "C")) : undefined;
+    return delay === undefined ? [] : [{ item, delay, who: sendersDown(item.run) }];
+  });
+  // Senders are named where they change.
+  const words = (list: typeof low, begin: typeof HEADLINE.wait): string =>
+    list
+      .map(({ item, delay, who }, i) => {
+        const write = i === 0 ? begin : HEADLINE.also;
+        return write(list[i - 1]?.who === who ? "" : who, delay, names.get(item.run) ?? "");
+      })
+      .join(", ");
+  return [words(low, HEADLINE.wait), words(high, HEADLINE.also)].filter(Boolean).join("; ");
 }
+
+/** The L4S senders of a run, uploads aside: the delays are those of the link for downloads. */
+const scalable = (run: Run): string =>
+  run.summary.groups
+    .filter(({ name, direction }) => run.traffic[name] === "l4s" && direction !== "up")
+    .map(({ name }) => groupName(run, name))
+    .join(" + ");
 
 /** The runs, and how to read the figure. */
 function note(drawn: Item[]): string {

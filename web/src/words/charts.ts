@@ -39,8 +39,12 @@ export const RUNS = {
 
 export const HEADLINE = {
   plain: "Queueing delay and rates, side by side",
-  l4s: (delay_ms: number, line: string): string => `L4S packets wait ${ms(delay_ms)} under ${line}`,
-  other: (delay_ms: number, line: string): string => `${ms(delay_ms)} under ${line}`,
+  /** The senders of the packets; none where these are unknown. */
+  wait: (senders: string, delay_ms: number, line: string): string =>
+    `${senders === "" ? "" : `${senders} `}packets wait ${ms(delay_ms)} under ${line}`,
+  also: (senders: string, delay_ms: number, line: string): string =>
+    `${senders === "" ? "" : `${senders} `}${ms(delay_ms)} under ${line}`,
+  l4s: "L4S",
   /** `rtt_ms` where all have the same. */
   note: (flows: number, programs: boolean, bps: number, rtt_ms: number | undefined): string => {
     const long = flows === 0 && programs ? "" : flows === 1 ? "One flow" : `${flows === 2 ? "Two" : flows} flows`;
