@@ -426,6 +426,18 @@ fn refuse_other(path: &Path, names: &[String]) -> Result<(), Failure> {
     }
 }
 
+/// Refuses a folder with results, whose own report another would replace.
+pub fn refuse_results(dir: &Dir) -> Result<(), Failure> {
+    let list = Inventory::read(dir).map_err(failed)?.unwrap_or_default();
+    if list.owner.is_empty() && !dir.has_file(TABLE).map_err(at(dir.path()))? {
+        return Ok(());
+    }
+    Err(Failure::input_with(
+        format!("{} holds other results, and their report", dir.path().display()),
+        "choose a new or empty folder with --out, or one that holds such a report alone; nothing was changed",
+    ))
+}
+
 /// Where older results wait until new ones are complete.
 pub fn aside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use l4s_report::{Data, Pictures, read, write_data};
 
 use crate::failure::{Failure, unwritten};
-use crate::folder::locked;
+use crate::folder::{locked, refuse_results};
 use crate::print;
 
 /// Writes the report of `folders` into `out`, and prints where it is.
@@ -26,11 +26,20 @@ pub fn report(folders: &[PathBuf], out: Option<&Path>, open: bool) -> Result<(),
     if open { show(&page) } else { Ok(()) }
 }
 
-/// Writes the report of `folders` into `out`, once they are read; the path of its page.
+/// Writes the report of `folders` into `out`, once they are read; the path of its page. A folder with
+/// results has the report of these alone.
 pub fn beside(folders: &[PathBuf], out: &Path) -> Result<PathBuf, Failure> {
     let data = gathered(folders)?;
-    let (_, _lock) = locked(out)?;
+    let (dir, _lock) = locked(out)?;
+    if !matches!(folders, [only] if is_same(only, out)) {
+        refuse_results(&dir)?;
+    }
     Ok(write_data(&data, out, Pictures::Both).map_err(unwritten)?.page)
+}
+
+/// Whether both paths lead to one folder.
+fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Writes the report of a folder, which this process has locked, into it.

@@ -298,6 +298,26 @@ fn reports_replace_only_reports() {
 }
 
 #[test]
+fn a_folder_with_results_keeps_the_report_of_these() {
+    let folder = finished();
+    let here = folder.path();
+    done(here, &["run", "s.toml", "--out", "other", "--seed", "2"]);
+    for arguments in [
+        &["report", "r", "--out", "other"][..],
+        &["report", "r", "other", "--out", "other"],
+        &["compare", "other", "r", "--out", "other"],
+    ] {
+        let said = refused(here, arguments);
+        assert!(said.contains("other holds other results, and their report"), "{said}");
+        assert!(said.contains("a new or empty folder"), "{said}");
+    }
+    done(here, &["report", "r", "--out", "./r"]);
+    // A folder that such a command wrote.
+    done(here, &["compare", "r", "other", "--out", "both"]);
+    done(here, &["report", "r", "--out", "both"]);
+}
+
+#[test]
 fn a_link_leads_nowhere() {
     for name in ["runs", "figures"] {
         let (folder, _) = interrupted();
