@@ -6,7 +6,7 @@ import { columns } from "../src/page/table";
 import { facts, tileRuns } from "../src/page/tiles";
 import { firstSeeds, items, senders } from "../src/runs";
 import { themeOf } from "../src/theme";
-import { demo, programs, seeds } from "./sample";
+import { demo, overload, programs, seeds } from "./sample";
 
 /** The demonstration, with a hop before the bottleneck. */
 function hop() {
@@ -50,6 +50,16 @@ describe("tiles", () => {
       ["DualPI2, aqm target 15 ms", "15 ms"],
       ["DualPI2, aqm target 25 ms", "25 ms"],
     ]);
+  });
+});
+
+describe("UDP sources", () => {
+  it("have a delay of their own in the table of runs: they may have a queue of their own", () => {
+    const data = overload();
+    const [run] = data.folders[0]!.runs;
+    run!.summary.groups.find(({ name }) => name === "U")!.delay_ms = run!.summary.queues[0]!.delay_ms!;
+    const own = columns(items(data)).filter(({ head }) => /^[ABU] .*ms/.test(head));
+    expect(own.map(({ head }) => head)).toEqual(["U mean (ms)", "U p99 (ms)"]);
   });
 });
 

@@ -23,8 +23,13 @@ struct GroupDelay {
     delay: fn(&GroupSummary) -> Option<Spread>,
 }
 
-/// Delays of small packets, and of frames.
-const DELAYS: [GroupDelay; 2] = [
+/// Delays of the packets of a UDP source, which can have a queue of its own; of small packets; and of frames.
+const DELAYS: [GroupDelay; 3] = [
+    GroupDelay {
+        what: "delay",
+        shows: |group| group.cc == "udp" && !group.is_mostly_small(),
+        delay: |group| group.delay_ms.map(|d| Spread { p1: d.p1, mean: d.mean, p99: d.p99 }),
+    },
     GroupDelay {
         what: "small",
         shows: GroupSummary::is_mostly_small,
@@ -57,8 +62,8 @@ pub fn left_out(summaries: &[Summary]) -> usize {
 }
 
 /// A row per run. Columns: settings, utilization, delay of each queue (and of each hop), effects of each
-/// imperfect stretch, rate, marks and drops of each group. Goodput is shown where it is much less than the rate, the delay of packets
-/// where most are small, and the delay of frames for applications.
+/// imperfect stretch, rate, marks and drops of each group. Goodput is shown where it is much less than the rate,
+/// the delay of packets for UDP sources and where most are small, and the delay of frames for applications.
 pub fn table(summaries: &[Summary]) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
@@ -297,6 +302,19 @@ mod tests {
         let lines = lines(&[run(json!({})), run(json!({ "goodput_bps": 8.4e6 }))]);
         assert_eq!(lines[0], usual.replace("A Mb/s", "A Mb/s goodput"));
         assert_eq!(lines[1..], ["100.0 10.0 9.65 - - 10.0 - -", "100.0 10.0 8.40 - - 10.0 - -"]);
+    }
+
+    /// FQ-CoDel has a queue per flow, and the numbers of all as one.
+    #[test]
+    fn udp_sources_have_a_delay_of_their_own() {
+        let delay = json!({
+            "mean": 0.15, "p1": 0.0, "p25": 0.0, "p50": 0.0, "p75": 0.0, "p99": 0.3, "p999": 0.3,
+            "max": 0.3,
+        });
+        let of = |cc: &str| lines(&[run(json!({ "cc": cc, "delay_ms": delay }))]);
+        assert!(!of("cubic")[0].contains("delay"));
+        let head = "util % A Mb/s mark % drop % delay mean ms p99 ms B Mb/s mark % drop %";
+        assert_eq!(of("udp"), [head, "100.0 10.0 - - 0.15 0.30 10.0 - -"]);
     }
 
     #[test]

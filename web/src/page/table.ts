@@ -85,6 +85,10 @@ export function columns(all: Item[]): Column[] {
     number(RUN_TABLE.rate(name), (item) => millionth(of(item)?.rate_bps));
     if (own.some((group) => lags(group.rate_bps, group.goodput_bps)))
       number(RUN_TABLE.goodput(name), (item) => millionth(of(item)?.goodput_bps));
+    if (own.some((group) => group.cc === "udp")) {
+      number(RUN_TABLE.delayMean(name), (item) => of(item)?.delay_ms?.mean);
+      number(RUN_TABLE.delayP99(name), (item) => of(item)?.delay_ms?.p99);
+    }
     if (own.some((group) => 2 * (group.small_packets ?? 0) > group.packets)) {
       number(RUN_TABLE.smallMean(name), (item) => of(item)?.small_delay_ms?.mean);
       number(RUN_TABLE.smallP99(name), (item) => of(item)?.small_delay_ms?.p99);

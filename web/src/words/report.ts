@@ -104,6 +104,8 @@ export const RUN_TABLE = {
   },
   rate: (group: string): string => `${group} (Mb/s)`,
   goodput: (group: string): string => `${group} goodput (Mb/s)`,
+  delayMean: (group: string): string => `${group} mean (ms)`,
+  delayP99: (group: string): string => `${group} p99 (ms)`,
   smallMean: (group: string): string => `${group} small mean (ms)`,
   smallP99: (group: string): string => `${group} small p99 (ms)`,
   ratio: (key: string): string => key.replace(/_/g, " "),
