@@ -283,6 +283,8 @@ export interface Group {
   small_delay_ms?: Spread;
   mark?: number;
   drop?: number;
+  /** Frames of its applications; absent without any. */
+  app?: object;
   /** Bits that the clients passed on to their applications per second; absent for UDP. */
   goodput_bps?: number;
   retransmits: number;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { advance } from "../src/advances";
 import type { Option } from "../src/chart";
-import type { Data } from "../src/data";
+import type { Data, Run } from "../src/data";
 import type { Figure } from "../src/figure";
 import { figures } from "../src/figures";
 import { decades, points } from "../src/figures/delay";
@@ -204,6 +204,20 @@ describe("messages", () => {
       /^DCTCP packets wait 0\.\d+ ms under DualPI2; ECN-Cubic \d+ ms under PIE/,
     );
     expect(named(demo(), "headline").note).toMatch(/^Two flows share 40 Mb\/s, base RTT 10 ms\./);
+  });
+
+  it("name downloads and applications where there is no long flow", () => {
+    const data = web();
+    const [{ summary }] = data.folders[0]!.runs as [Run];
+    const note = (): string => named(data, "headline").note;
+    summary.groups[0]!.flows = 0;
+    expect(note()).toMatch(/^One flow and downloads share 40 Mb/);
+    summary.groups[1]!.flows = 0;
+    expect(note()).toMatch(/^Downloads share 40 Mb/);
+    summary.groups[1]!.app = {};
+    expect(note()).toMatch(/^Downloads and applications share 40 Mb/);
+    delete summary.completion;
+    expect(note()).toMatch(/^Applications share 40 Mb/);
   });
 });
 

@@ -53,10 +53,17 @@ const scalable = (run: Run): string =>
 function note(drawn: Item[]): string {
   const run = drawn[0]?.run;
   if (run === undefined) return "";
-  const flows = run.summary.groups.reduce((sum, group) => sum + group.flows, 0);
+  const { groups, completion, link } = run.summary;
+  const flows = groups.reduce((sum, group) => sum + group.flows, 0);
+  // Groups without long flows have downloads, applications or programs.
+  const names = groups.filter((group) => group.flows === 0).map(({ name }) => name);
+  const kinds = {
+    downloads: (completion ?? []).some(({ group }) => names.includes(group)),
+    applications: groups.some(({ name, app }) => app !== undefined && names.includes(name)),
+    programs: Object.values(run.traffic).includes("program"),
+  };
   const rtts = [...new Set(Object.values(run.base_rtt_ms))];
-  const programs = Object.values(run.traffic).includes("program");
-  return HEADLINE.note(flows, programs, run.summary.link.rate_bps, rtts.length === 1 ? rtts[0] : undefined);
+  return HEADLINE.note(flows, kinds, link.rate_bps, rtts.length === 1 ? rtts[0] : undefined);
 }
 
 /** Heights in a column, from top to bottom. */

@@ -45,11 +45,13 @@ export const HEADLINE = {
   also: (senders: string, delay_ms: number, line: string): string =>
     `${senders === "" ? "" : `${senders} `}${ms(delay_ms)} under ${line}`,
   l4s: "L4S",
-  /** `rtt_ms` where all have the same. */
-  note: (flows: number, programs: boolean, bps: number, rtt_ms: number | undefined): string => {
-    const long = flows === 0 && programs ? "" : flows === 1 ? "One flow" : `${flows === 2 ? "Two" : flows} flows`;
-    const who = [long, programs ? (long === "" ? "Programs" : "programs") : ""].filter(Boolean).join(" and ");
-    const share = flows === 1 && !programs ? "has" : "share";
+  /** Who shares the link: long flows, and the kinds that are there. `rtt_ms` where all have the same. */
+  note: (flows: number, kinds: Record<string, boolean>, bps: number, rtt_ms: number | undefined): string => {
+    const others = Object.keys(kinds).filter((kind) => kinds[kind]);
+    const long = flows === 1 ? ["one flow"] : flows > 1 ? [`${flows === 2 ? "two" : flows} flows`] : [];
+    const list = [...long, ...others].join(" and ");
+    const who = list === "" ? "No flow" : list.charAt(0).toUpperCase() + list.slice(1);
+    const share = flows <= 1 && others.length === 0 ? "has" : "share";
     return (
       `${who} ${share} ${rate(bps)}${rtt_ms === undefined ? "" : `, base RTT ${ms(rtt_ms)}`}. ` +
       "Above: share of packets that waited so long or less; the numbers are means. Beneath: the rate of each flow."
