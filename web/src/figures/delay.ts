@@ -240,9 +240,12 @@ export function course(drawn: Drawn[], all: Item[]): Figure {
   return delayPanels(words, drawn, all, delayWords, lines);
 }
 
+/** Delays of programs that had any: a program that sends nothing has none. */
+const programDelays = ({ curves }: Drawn) =>
+  (curves.program_delay ?? []).filter(({ mean_ms }) => mean_ms.some((mean) => mean !== null));
+
 /** Runs with programs whose packets were measured. */
-export const programmed = (drawn: Drawn[]): Drawn[] =>
-  drawn.filter(({ curves }) => (curves.program_delay ?? []).length > 0);
+export const programmed = (drawn: Drawn[]): Drawn[] => drawn.filter((item) => programDelays(item).length > 0);
 
 /** The course of the delay of programs: a panel per run. */
 export function programCourse(drawn: Drawn[], all: Item[]): Figure {
@@ -251,19 +254,21 @@ export function programCourse(drawn: Drawn[], all: Item[]): Figure {
     title: DELAY.programs,
     note: DELAY.programsNote,
   };
-  const lines = (theme: Theme, { run, curves }: Drawn): DelayLine[] =>
-    (curves.program_delay ?? []).map(({ group, s, mean_ms }) => ({
-      name: groupName(run, group),
-      colour: groupColour(theme, run, group),
+  const lines = (theme: Theme, item: Drawn): DelayLine[] =>
+    programDelays(item).map(({ group, s, mean_ms }) => ({
+      name: groupName(item.run, group),
+      colour: groupColour(theme, item.run, group),
       s,
       mean_ms,
     }));
-  const means = (theme: Theme, { run, curves }: Drawn): Word[] =>
-    (curves.program_delay ?? []).slice(0, 3).flatMap(({ group }) => {
-      const delay = run.summary.groups.find(({ name }) => name === group)?.delay_ms;
-      const text = `${groupName(run, group)} ${delay === undefined ? "" : ms(delay.mean)}`;
-      return [{ text: text.trim(), colour: groupColour(theme, run, group), strong: true }];
-    });
+  const means = (theme: Theme, item: Drawn): Word[] =>
+    programDelays(item)
+      .slice(0, 3)
+      .map(({ group }) => {
+        const delay = item.run.summary.groups.find(({ name }) => name === group)?.delay_ms;
+        const text = `${groupName(item.run, group)} ${delay === undefined ? "" : ms(delay.mean)}`;
+        return { text: text.trim(), colour: groupColour(theme, item.run, group), strong: true };
+      });
   return delayPanels(words, drawn, all, means, lines);
 }
 
