@@ -51,6 +51,10 @@ export function columnsFor(count: number, width: number, least: number): number 
   return Math.ceil(count / Math.ceil(count / most));
 }
 
+/** How many panels with these headings fit side by side, and none is cut. */
+export const panelsAcross = (titles: string[], width: number): number =>
+  columnsFor(titles.length, width, Math.max(320, ...titles.map((title) => 60 + advance(title, 14, true))));
+
 /** `count` equal panels in rows from left to right; the first `top` pixels stay free. */
 export function tile(count: number, columns: number, canvas: Canvas, margin: Margin): Box[] {
   const rows = Math.ceil(count / columns);

@@ -185,6 +185,17 @@ describe("a distribution", () => {
   });
 });
 
+it("panels have room for their headings", () => {
+  const data = demo();
+  data.folders[0]!.label = "results-of-the-simulator-in-november";
+  data.folders.push({ ...demo().folders[0]!, label: "results-of-the-kernel-in-november" });
+  const option = optionOf(named(data, "rate-time"));
+  const grids = list(option.grid) as { left: number; width: number }[];
+  list(option.title).forEach((title, i) => {
+    expect(advance(String(title?.text), 14, true)).toBeLessThan(grids[i]!.width);
+  });
+});
+
 it("UDP sources have a line among the rates, as flows have", () => {
   const data = overload();
   data.folders[0]!.runs = data.folders[0]!.runs.slice(0, 1);

@@ -5,7 +5,7 @@ import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams, CustomSer
 import type { Series } from "../chart";
 import type { Downloads } from "../data";
 import type { Figure, Word } from "../figure";
-import { base, columnsFor, gridOf, heading, tile, tipLine, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, panelsAcross, tile, tipLine, xAxis, yAxis } from "../figure";
 import { groupName, type Item, runNames } from "../runs";
 import { type Theme, trafficColour } from "../theme";
 import { AXES, COMPLETION } from "../words/charts";
@@ -35,7 +35,8 @@ export const efficiencyWords = (theme: Theme, item: Item): Word[] =>
 /** A panel per run. */
 export function completion(drawn: Drawn[], all: Item[]): Figure {
   const names = runNames(all);
-  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  const titles = drawn.map(({ run }) => names.get(run) ?? "");
+  const columns = (width: number) => panelsAcross(titles, width);
   const downloads = drawn.flatMap(({ curves }) => curves.downloads ?? []);
   const most = Math.max(...downloads.map(({ every }) => every));
   const thinned =
@@ -57,9 +58,7 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
       const boxes = tile(drawn.length, columns(canvas.width), canvas, { left: 52, right: 16, top: 54, bottom: 42 });
       return {
         ...base(theme),
-        title: drawn.map((item, i) =>
-          heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", efficiencyWords(theme, item)),
-        ),
+        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), titles[i] ?? "", efficiencyWords(theme, item))),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, gridIndex) =>
           xAxis(theme, {

@@ -3,7 +3,7 @@
 import type { LineSeriesOption, Option, Series } from "../chart";
 import type { Cdf, Curves } from "../data";
 import type { Figure, Word } from "../figure";
-import { base, columnsFor, gridOf, heading, legend, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, legend, panelsAcross, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
 import { groupColour, queueColour, type Theme } from "../theme";
@@ -281,7 +281,8 @@ function delayPanels(
   linesOf: (theme: Theme, item: Drawn) => DelayLine[],
 ): Figure {
   const names = runNames(all);
-  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  const titles = drawn.map(({ run }) => names.get(run) ?? "");
+  const columns = (width: number) => panelsAcross(titles, width);
   return {
     ...words,
     height: (width) => 250 * Math.ceil(drawn.length / columns(width)) + 10,
@@ -320,7 +321,7 @@ function delayPanels(
       );
       return {
         ...base(theme),
-        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", wordsOf(theme, item))),
+        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), titles[i] ?? "", wordsOf(theme, item))),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, i) => timeAxis(theme, i, endOf(drawn))),
         yAxis: drawn.map((_, i) =>

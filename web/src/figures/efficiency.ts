@@ -2,7 +2,7 @@
 
 import type { Series } from "../chart";
 import type { Figure } from "../figure";
-import { base, columnsFor, gridOf, heading, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, panelsAcross, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { groupName, type Item, runNames } from "../runs";
 import { trafficColour } from "../theme";
 import { AXES, EFFICIENCY, TIP } from "../words/charts";
@@ -21,7 +21,8 @@ const kilo = (bytes: number): string => digits(bytes / 1000);
 /** A panel per run. */
 export function efficiency(drawn: Item[], all: Item[]): Figure {
   const names = runNames(all);
-  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  const titles = drawn.map(({ run }) => names.get(run) ?? "");
+  const columns = (width: number) => panelsAcross(titles, width);
   const bins = drawn.flatMap(({ run }) => run.summary.completion ?? []);
   const starts = [...new Set(bins.map(({ bin_bytes }) => bin_bytes[0]))].sort((a, b) => a - b);
   const spans = bins.flatMap(({ efficiency: e }) => [e.p1, e.p99]);
@@ -71,9 +72,7 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
       );
       return {
         ...base(theme),
-        title: drawn.map((item, i) =>
-          heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", efficiencyWords(theme, item)),
-        ),
+        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), titles[i] ?? "", efficiencyWords(theme, item))),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, gridIndex) =>
           xAxis(theme, {

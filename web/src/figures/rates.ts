@@ -3,7 +3,7 @@
 import type { Series } from "../chart";
 import type { RateSeries } from "../data";
 import type { Figure, Word } from "../figure";
-import { base, columnsFor, gridOf, heading, tile, WORD_LINE, wordLines, yAxis } from "../figure";
+import { base, gridOf, heading, panelsAcross, tile, WORD_LINE, wordLines, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
 import { groupColour, type Theme, themeOf } from "../theme";
@@ -104,7 +104,8 @@ export function ratePanels(
   lines: (theme: Theme, item: Drawn, panel: number) => Series[],
 ): Figure {
   const names = runNames(all);
-  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  const titles = drawn.map(({ run }) => names.get(run) ?? "");
+  const columns = (width: number) => panelsAcross(titles, width);
   const side = { left: 44, right: 16 };
   /** The height of the lines of words beside the first one. */
   const more = (width: number) => (labelLines(drawn, width / columns(width) - side.left - side.right) - 1) * WORD_LINE;
@@ -117,9 +118,7 @@ export function ratePanels(
       const boxes = tile(drawn.length, columns(canvas.width), canvas, margin);
       return {
         ...base(theme),
-        title: drawn.map((item, i) =>
-          heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", rateWords(theme, item)),
-        ),
+        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), titles[i] ?? "", rateWords(theme, item))),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, i) => timeAxis(theme, i, endOf(drawn))),
         yAxis: drawn.map((_, i) =>

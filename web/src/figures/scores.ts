@@ -4,7 +4,7 @@
 import type { LineSeriesOption, Series } from "../chart";
 import type { DetectorSeries, Truth } from "../data";
 import type { Figure } from "../figure";
-import { base, columnsFor, gridOf, heading, tile, yAxis } from "../figure";
+import { base, gridOf, heading, panelsAcross, tile, yAxis } from "../figure";
 import type { Look } from "../lights/data";
 import { PAINTS } from "../lights/glyphs";
 import { groupName, type Item, runNames } from "../runs";
@@ -89,7 +89,8 @@ function areas(theme: Theme, truth: { s: number; truth: Truth }[], end: number, 
 
 function draw(quantity: Quantity, drawn: Drawn[], all: Item[]): Figure {
   const names = runNames(all);
-  const columns = (width: number) => columnsFor(drawn.length, width, 320);
+  const titles = drawn.map(({ run }) => names.get(run) ?? "");
+  const columns = (width: number) => panelsAcross(titles, width);
   return {
     name: quantity.name,
     title: quantity.title,
@@ -101,7 +102,7 @@ function draw(quantity: Quantity, drawn: Drawn[], all: Item[]): Figure {
       const [min, max] = bounds(quantity, drawn);
       return {
         ...base(theme),
-        title: drawn.map((item, i) => heading(theme, boxAt(boxes, i), names.get(item.run) ?? "", [])),
+        title: titles.map((title, i) => heading(theme, boxAt(boxes, i), title, [])),
         grid: boxes.map(gridOf),
         xAxis: drawn.map((_, i) => timeAxis(theme, i, endOf(drawn))),
         yAxis: drawn.map((_, i) =>
