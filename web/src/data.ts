@@ -8,6 +8,18 @@ export interface Data {
   version: string;
   /** Result folders, side by side. */
   folders: Folder[];
+  /** The differences between two of them, where they were compared. */
+  differences?: Differences;
+}
+
+/** The table that `l4s compare` prints. */
+export interface Differences {
+  /** The names of its columns: two of words, and the others of numbers. */
+  head: string[];
+  /** A row per measurement that differs. */
+  rows: string[][];
+  /** The lines below it. */
+  notes: string[];
 }
 
 /** One result folder. */

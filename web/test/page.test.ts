@@ -1,6 +1,7 @@
 // What the page says besides its figures.
 import { describe, expect, it } from "vitest";
 import { figures } from "../src/figures";
+import { columns as differenceColumns } from "../src/page/differences";
 import { columns as programColumns } from "../src/page/programs";
 import { columns } from "../src/page/table";
 import { facts, tileRuns } from "../src/page/tiles";
@@ -50,6 +51,18 @@ describe("tiles", () => {
       ["DualPI2, aqm target 15 ms", "15 ms"],
       ["DualPI2, aqm target 25 ms", "25 ms"],
     ]);
+  });
+});
+
+describe("differences", () => {
+  it("are sorted by size, and shown as the command printed them", () => {
+    const row = ["aqm=pie", "queue Q delay mean ms", "10.0000", "9.0000", "-10.0 %"];
+    const head = ["run", "what", "before", "after", "change"];
+    const own = differenceColumns({ head, rows: [row], notes: [] });
+    expect(own.map((column) => column.head)).toEqual(head);
+    expect(own.map((column) => column.show?.(row))).toEqual(row);
+    expect(own.map((column) => column.value(row))).toEqual([row[0], row[1], 10, 9, -10]);
+    expect(own[4]?.value(["", "", "0", "1", "new"])).toBeUndefined();
   });
 });
 

@@ -113,7 +113,7 @@ pub enum Command {
         before: PathBuf,
         /// A second one: of other code, on another substrate, or with another setting
         after: PathBuf,
-        /// Draw both side by side, in this folder
+        /// Write a page with the differences, and both side by side, into this folder
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },

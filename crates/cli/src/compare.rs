@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use l4s_measure::{Results, Run, Summary};
-use l4s_report::ReportError;
+use l4s_report::{Differences, ReportError};
 use l4s_units::printable;
 use serde_json::Value;
 
@@ -54,15 +54,9 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
             }
         }
     }
-    let mut text = String::new();
-    if !rows.is_empty() {
-        let [was, is] = names(&old, &new, &apart);
-        let [run, what, change] = ["run", "what", "change"].map(str::to_owned);
-        let head = vec![run, what, was, is, change];
-        let rows: Vec<_> = [head].into_iter().chain(rows.iter().cloned()).collect();
-        let right = Align::Right;
-        text += &aligned(&rows, &[Align::Left, Align::Left, right, right, right]);
-    }
+    let [was, is] = names(&old, &new, &apart);
+    let [run, what, change] = ["run", "what", "change"].map(str::to_owned);
+    let head = vec![run, what, was, is, change];
     let rule = if noisy {
         "more than 5 %, because there is one seed only (run both with --seeds 5)".to_owned()
     } else {
@@ -71,35 +65,48 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
             RARE * 100.0
         )
     };
-    text += &format!(
-        "{} of {compared} measurements in {} conditions differ by {rule}\n",
+    let mut notes = vec![format!(
+        "{} of {compared} measurements in {} conditions differ by {rule}",
         rows.len(),
         pairs.len()
-    );
+    )];
     for side in [&old, &new] {
         for Condition { label, runs } in side {
             let Summary { on, engine, .. } = &runs[0];
             if !engine.instead.is_empty() {
-                let line = format!("on {on}, {label}: {} instead", engine.instead.join(", "));
-                text += &(printable(&line) + "\n");
+                notes.push(format!("on {on}, {label}: {} instead", engine.instead.join(", ")));
             }
         }
     }
     let [one, other] = [&old, &new].map(|side| side.first().map(|first| &first.runs[0]));
     if let Some((one, other)) = one.zip(other).filter(|(one, other)| one.code != other.code) {
         let by = |run: &Summary| format!("{} (code {})", run.version, run.code);
-        text += &(printable(&format!("made by l4s {} and {}", by(one), by(other))) + "\n");
+        notes.push(format!("made by l4s {} and {}", by(one), by(other)));
     }
     let alone = old.len() + new.len() - 2 * pairs.len();
     if alone > 0 {
-        text += &format!("{alone} conditions are in one of the folders only\n");
+        notes.push(format!("{alone} conditions are in one of the folders only"));
     }
-    print(&text)?;
+    let differences = Differences { head, rows, notes };
+    print(&text(&differences))?;
     if let Some(out) = out {
-        let page = report::beside(&[before.to_owned(), after.to_owned()], out)?;
+        let folders = [before.to_owned(), after.to_owned()];
+        let page = report::beside(&folders, out, Some(differences))?;
         print(&format!("{}\n", page.display()))?;
     }
     Ok(())
+}
+
+/// The table, if it has rows, and the lines below it.
+fn text(Differences { head, rows, notes }: &Differences) -> String {
+    let mut text = String::new();
+    if !rows.is_empty() {
+        let lines: Vec<_> = [head].into_iter().chain(rows).cloned().collect();
+        let right = Align::Right;
+        text += &aligned(&lines, &[Align::Left, Align::Left, right, right, right]);
+    }
+    notes.iter().for_each(|note| text += &(printable(note) + "\n"));
+    text
 }
 
 fn opened(folder: &Path) -> Result<Results, Failure> {

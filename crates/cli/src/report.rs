@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use l4s_report::{Data, Pictures, read, write_data};
+use l4s_report::{Data, Differences, Pictures, read, write_data};
 
 use crate::failure::{Failure, unwritten};
 use crate::folder::{locked, refuse_results};
@@ -21,15 +21,19 @@ pub fn report(folders: &[PathBuf], out: Option<&Path>, open: bool) -> Result<(),
             ));
         }
     };
-    let page = beside(folders, out)?;
+    let page = beside(folders, out, None)?;
     print(&format!("{}\n", page.display()))?;
     if open { show(&page) } else { Ok(()) }
 }
 
-/// Writes the report of `folders` into `out`, once they are read; the path of its page. A folder with
-/// results has the report of these alone.
-pub fn beside(folders: &[PathBuf], out: &Path) -> Result<PathBuf, Failure> {
-    let data = gathered(folders)?;
+/// Writes the report of `folders`, and their differences, into `out`, once they are read; the path of its
+/// page. A folder with results has the report of these alone.
+pub fn beside(
+    folders: &[PathBuf],
+    out: &Path,
+    differences: Option<Differences>,
+) -> Result<PathBuf, Failure> {
+    let data = Data { differences, ..gathered(folders)? };
     let (dir, _lock) = locked(out)?;
     if !matches!(folders, [only] if is_same(only, out)) {
         refuse_results(&dir)?;

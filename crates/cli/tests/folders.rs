@@ -318,6 +318,29 @@ fn a_folder_with_results_keeps_the_report_of_these() {
 }
 
 #[test]
+fn the_page_of_a_comparison_has_the_table_that_is_printed() {
+    let folder = finished();
+    let here = folder.path();
+    done(here, &["run", "s.toml", "--out", "other", "--seed", "2"]);
+    let output = l4s(here, &["compare", "r", "other", "--out", "both"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let page = fs::read_to_string(here.join("both/report.html")).unwrap();
+    let mut lines = said.lines().collect::<Vec<_>>();
+    assert_eq!(lines.pop(), Some("both/report.html"));
+    let rows = lines.iter().position(|line| line.contains(" measurements in ")).unwrap();
+    assert!(rows > 1, "{said}");
+    for row in &lines[..rows] {
+        let cells: Vec<&str> =
+            row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(cells.len(), 5, "{row}");
+        assert!(page.contains(&serde_json::to_string(&cells).unwrap()), "{row}");
+    }
+    for note in &lines[rows..] {
+        assert!(page.contains(note), "{note}");
+    }
+}
+
+#[test]
 fn a_link_leads_nowhere() {
     for name in ["runs", "figures"] {
         let (folder, _) = interrupted();

@@ -17,6 +17,20 @@ pub struct Data {
     pub version: String,
     /// Result folders, side by side.
     pub folders: Vec<Folder>,
+    /// The differences between two of them, where they were compared.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub differences: Option<Differences>,
+}
+
+/// The table that `l4s compare` prints.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Differences {
+    /// The names of its columns: two of words, and the others of numbers.
+    pub head: Vec<String>,
+    /// A row per measurement that differs.
+    pub rows: Vec<Vec<String>>,
+    /// The lines below it.
+    pub notes: Vec<String>,
 }
 
 /// One result folder.

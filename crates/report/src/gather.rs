@@ -44,7 +44,8 @@ pub struct Source {
 
 /// The data of a report on `sources`, drawn by this version of l4s.
 pub fn gather(version: &str, sources: &[Source]) -> Data {
-    Data { version: version.to_owned(), folders: sources.iter().map(folder).collect() }
+    let folders = sources.iter().map(folder).collect();
+    Data { version: version.to_owned(), folders, differences: None }
 }
 
 fn folder(source: &Source) -> Folder {

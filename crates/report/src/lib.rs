@@ -30,8 +30,8 @@ use l4s_measure::files::Dir;
 use l4s_measure::inventory::Writing;
 
 pub use data::{
-    Cdf, Curves, Data, DelaySeries, DetectorSeries, Downloads, Folder, ProgramDelay, RateSeries,
-    Run, Sketch, Traffic,
+    Cdf, Curves, Data, DelaySeries, DetectorSeries, Differences, Downloads, Folder, ProgramDelay,
+    RateSeries, Run, Sketch, Traffic,
 };
 pub use error::ReportError;
 pub use gather::{Source, gather};

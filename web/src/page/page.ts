@@ -9,6 +9,7 @@ import { firstSeeds, type Item, items, runNames, toCompare } from "../runs";
 import type { Mode } from "../theme";
 import { Cards } from "./cards";
 import { conditionControls, runControls } from "./controls";
+import { differenceCard } from "./differences";
 import { el } from "./dom";
 import { modeSwitch } from "./mode";
 import { programTables } from "./programs";
@@ -67,6 +68,7 @@ export function mount(): void {
       }),
     ),
     el("main", {}, [
+      ...(data.differences === undefined ? [] : [differenceCard(data.differences)]),
       numbers,
       curveControls,
       cards.curves,

@@ -80,6 +80,8 @@ export const TABLE = {
 
 const QUEUES: Record<string, string> = { L: "L4S", C: "Classic", Q: "queue" };
 
+export const DIFFERENCES = { title: "Differences" };
+
 /** The table of all runs, by column. */
 export const RUN_TABLE = {
   title: "All runs",
