@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use l4s_measure::{FlowRow, GroupSummary, HopSummary, PathSummary, QueueSummary, Spread, Summary};
 
-use crate::table::{Align, aligned};
+use crate::table::{Align, aligned, in_blocks};
 
 /// The most groups in the table: of more, the first.
 const GROUPS: usize = 32;
@@ -64,7 +64,8 @@ pub fn left_out(summaries: &[Summary]) -> usize {
 /// A row per run. Columns: settings, utilization, delay of each queue (and of each hop), effects of each
 /// imperfect stretch, rate, marks and drops of each group. Goodput is shown where it is much less than the rate,
 /// the delay of packets for UDP sources and where most are small, and the delay of frames for applications.
-pub fn table(summaries: &[Summary]) -> String {
+/// Wider than `width` it is in blocks; the columns of a link or of a group are in one of them.
+pub fn table(summaries: &[Summary], width: Option<usize>) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
     let hops = names(summaries, |s| s.hops.iter().map(|h| h.name.clone()).collect());
@@ -86,18 +87,22 @@ pub fn table(summaries: &[Summary]) -> String {
     let mut head: Vec<String> = keys.clone();
     head.extend(seeds.then(|| "seed".to_owned()));
     let words = head.len();
+    let mut starts = vec![words];
     head.push("util %".to_owned());
     for queue in &queues {
         head.extend([format!("{queue} mean ms"), "p99 ms".to_owned()]);
     }
     for (queues, hop) in &hops {
+        starts.push(head.len());
         head.push(format!("{hop} util %"));
         for queue in queues {
             head.extend([format!("{hop} {queue} mean ms"), "p99 ms".to_owned()]);
         }
     }
+    starts.extend((!effects.is_empty()).then_some(head.len()));
     head.extend(effects.iter().map(|(path, (effect, _))| format!("{path} {effect} %")));
     for group in &groups {
+        starts.push(head.len());
         head.push(format!("{group} Mb/s"));
         let name = group.as_str();
         head.extend(lagging.contains(name).then(|| "goodput".to_owned()));
@@ -110,6 +115,8 @@ pub fn table(summaries: &[Summary]) -> String {
     }
     let mut aligns = vec![Align::Left; words];
     aligns.resize(head.len(), Align::Right);
+    let ends = starts[1..].iter().copied().chain([head.len()]);
+    let sections: Vec<_> = starts.iter().copied().zip(ends).map(|(from, to)| from..to).collect();
 
     let row = |summary: &Summary| {
         let mut row: Vec<String> = keys.iter().map(|key| text(summary.set.get(key))).collect();
@@ -145,7 +152,7 @@ pub fn table(summaries: &[Summary]) -> String {
         row
     };
     let rows: Vec<_> = [head].into_iter().chain(summaries.iter().map(row)).collect();
-    aligned(&rows, &aligns)
+    in_blocks(&rows, &aligns, &sections, width)
 }
 
 /// The flows of programs that carried most bytes, as read from packet headers; empty without any.
@@ -272,7 +279,7 @@ mod tests {
     /// The lines of the table, with a space between words.
     fn lines(runs: &[Summary]) -> Vec<String> {
         let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        table(runs).lines().map(line).collect()
+        table(runs, None).lines().map(line).collect()
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::folder::{Existing, Folder, Manifest, PROGRAMS};
 use crate::grow::grown;
 use crate::measured::{self, Finished, Keep, Session};
+use crate::table::terminal_width;
 use crate::{forecast, headline, notes, parallel, print, report};
 
 /// A table of more rows is for files.
@@ -268,7 +269,8 @@ impl Job<'_> {
 impl Done {
     /// Prints the numbers of all runs to stderr: stdout is for a program.
     pub fn tell(&self) {
-        say!("{}", headline::table(&self.tally.summaries).trim_end());
+        let width = terminal_width(std::io::stderr());
+        say!("{}", headline::table(&self.tally.summaries, width).trim_end());
     }
 
     /// Prints the numbers of all runs, unless they were printed as they finished.
@@ -278,7 +280,7 @@ impl Done {
             return Ok(());
         }
         let shown = summaries.len().min(MOST_ROWS);
-        print(&headline::table(&summaries[..shown]))?;
+        print(&headline::table(&summaries[..shown], terminal_width(std::io::stdout())))?;
         if shown < summaries.len() {
             say!("… and {} more runs", summaries.len() - shown);
         }

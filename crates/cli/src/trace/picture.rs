@@ -7,6 +7,7 @@ use l4s_trace::{Play, Trace};
 use l4s_units::{Duration, Rate, Time};
 
 use crate::args::Picture;
+use crate::table::terminal_width;
 
 use super::summary::{mbps, rounded};
 
@@ -59,11 +60,7 @@ impl Canvas {
             None if is_utf8() => Ink::Unicode,
             None => Ink::Ascii,
         };
-        let columns = || rustix::termios::tcgetwinsize(stdout()).ok().map(|size| size.ws_col);
-        let width = match columns().filter(|columns| is_terminal && *columns > 0) {
-            Some(columns) => usize::from(columns).min(WIDEST),
-            None => WIDTH,
-        };
+        let width = terminal_width(stdout()).map_or(WIDTH, |columns| columns.min(WIDEST));
         (width >= NARROWEST).then_some(Canvas { ink, width })
     }
 
