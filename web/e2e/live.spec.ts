@@ -215,7 +215,7 @@ test("names are text, whatever is in them", async ({ page }) => {
   await page.goto(`${server.url}${address(`name = ${JSON.stringify(name)}\n${text}`)}`);
   await page.getByRole("button", { name: "Run it" }).click();
   await expect(page.getByRole("region", { name: /^Client <img/ })).toBeVisible();
-  await page.locator("[data-plot]").last().scrollIntoViewIfNeeded();
+  await page.locator("[data-plot]:visible").last().scrollIntoViewIfNeeded();
   await page.getByRole("button", { name: "Share" }).click();
   await expect(page.getByRole("dialog")).toBeVisible();
   expect(await page.evaluate(() => document.querySelectorAll("img, script:not([src])").length)).toBe(0);

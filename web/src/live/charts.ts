@@ -68,11 +68,12 @@ export class Charts {
     }
   }
 
-  /** Those that say something about these settings; the others are hidden. */
+  /** Those that say something; the others are hidden. */
   private fitting(): Card[] {
     const settings = this.store.shownSettings();
+    const { moments } = this.store.view();
     for (const card of this.cards) {
-      const fits = settings !== undefined && card.plot.fits?.(settings) !== false;
+      const fits = settings !== undefined && card.plot.fits?.(settings, moments) !== false;
       if (card.root.hidden === fits) card.root.hidden = !fits;
     }
     return this.cards.filter(({ root }) => !root.hidden);

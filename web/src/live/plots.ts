@@ -71,8 +71,8 @@ export interface Plot {
   name: string;
   title: string;
   note: string;
-  /** Whether it says anything of these settings. */
-  fits?(settings: Settings): boolean;
+  /** Whether it says anything of these settings, or of these moments. */
+  fits?(settings: Settings, moments: readonly Moment[]): boolean;
   draw(scene: Scene): Drawing | undefined;
 }
 
@@ -547,20 +547,25 @@ const across = (theme: Theme, lines: { y: number; text: string }[]) => ({
   },
 });
 
+/** The groups with long flows: downloads and applications have no window. */
+const rivals = (settings: Settings): { name: string; i: number }[] =>
+  settings.groups.flatMap(({ name, flows }, i) => (flows > 0 ? [{ name, i }] : []));
+
 export const fairness: Plot = {
   name: "balance",
   title: BALANCE.title,
   note: BALANCE.note,
-  fits: (settings) => settings.groups.length > 1,
+  fits: (settings) => rivals(settings).length > 1,
   draw(scene) {
     const { theme, settings } = scene;
-    const [a, b] = settings.groups;
+    const [a, b] = rivals(settings);
+    if (a === undefined || b === undefined) return undefined;
     const recent = lastSeconds(scene.moments, BACK_S);
-    const data = course(recent, scene.lane, 0.5, balance(0, 1));
-    if (data.length === 0 || a === undefined || b === undefined) return undefined;
+    const data = course(recent, scene.lane, 0.5, balance(a.i, b.i));
+    if (data.length === 0) return undefined;
     const spread = Math.max(10, ...data.map(([, y]) => Math.max(y, 1 / Math.max(y, 1e-3))));
     const top = 10 ** Math.ceil(Math.log10(spread) - 1e-9);
-    const now = average(lastSeconds(recent, scene.window_s), scene.lane, balance(0, 1));
+    const now = average(lastSeconds(recent, scene.window_s), scene.lane, balance(a.i, b.i));
     return {
       words: [{ text: BALANCE.now(a.name, b.name, now), colour: theme.ink }],
       option: {
@@ -643,7 +648,8 @@ export const scores: Plot = {
   name: "scores",
   title: SCORES.title,
   note: SCORES.note,
-  fits: (settings) => settings.groups.some(({ cc }) => cc === "prague"),
+  fits: (_, moments) =>
+    (moments.at(-1)?.state.lanes ?? []).some(({ flows }) => flows.some(({ classic_ecn }) => classic_ecn !== undefined)),
   draw(scene) {
     const { theme, settings, lane } = scene;
     const recent = lastSeconds(scene.moments, BACK_S);

@@ -85,7 +85,7 @@ export const UPLINK_SIGNALS = {
 
 export const BALANCE = {
   title: "Window balance",
-  note: "Congestion window of the first client's flows over that of the second's. 1 is balance.",
+  note: "Congestion window of the first client's long flows over that of the second's. 1 is balance.",
   line: "balance",
   now: (a: string, b: string, value: number | undefined): string =>
     `${a} over ${b}: ${value === undefined ? "–" : ratio(value)}`,

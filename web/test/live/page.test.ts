@@ -193,7 +193,7 @@ it("an uplink has its own charts and its part of the sentence, and no chart with
     "L queue 0.5 ms, C queue 15 ms, link 98 % used, uplink Queue 40 ms, uplink 50 % used.",
   );
   const under = withUplink("fifo", ["Q"]);
-  const fitting = (of: typeof under) => PLOTS.filter(({ fits }) => fits?.(of) !== false).map(({ name }) => name);
+  const fitting = (of: typeof under) => PLOTS.filter(({ fits }) => fits?.(of, []) !== false).map(({ name }) => name);
   const more = fitting(under).filter((name) => !fitting(settings()).includes(name));
   expect(more).toEqual(["uplink-delays", "uplink-signals"]);
   const scene = {
@@ -215,6 +215,25 @@ it("an uplink has its own charts and its part of the sentence, and no chart with
     ["used", 98],
     ["uplink used", 50],
   ]);
+});
+
+it("a chart that has nothing to show is hidden: windows without two groups of long flows, scores without any", () => {
+  const fitting = (of: ReturnType<typeof settings>, moments = [busy(1)]) =>
+    PLOTS.filter(({ fits }) => fits?.(of, moments) !== false).map(({ name }) => name);
+  expect(fitting(settings())).toEqual(expect.arrayContaining(["balance", "scores"]));
+  const [a, b] = settings().groups;
+  if (a === undefined || b === undefined) throw new Error("two groups");
+  // Applications and downloads alone, and Prague without a detector.
+  const alone = settings({ groups: [{ ...a, flows: 0 }, b] });
+  const plain = busy(1);
+  for (const { flows } of plain.state.lanes) for (const flow of flows) delete flow.classic_ecn;
+  expect(fitting(alone)).not.toContain("balance");
+  expect(fitting(settings(), [plain])).not.toContain("scores");
+  // The windows are of the groups that have any.
+  const three = settings({ groups: [{ ...a, flows: 0 }, b, { ...b, name: "bbr" }] });
+  const scene = { theme: themeOf("light"), buckets: BUCKETS, moments: [busy(1), busy(2)], settings: three, lane: 0 };
+  const drawn = PLOTS.find(({ name }) => name === "balance")?.draw({ ...scene, window_s: 5, log: false, each: false });
+  expect(drawn?.words[0]?.text).toMatch(/^B over bbr/);
 });
 
 it("a machine that is too slow is told from one that keeps up, whatever the speed asked for", () => {
