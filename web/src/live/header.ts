@@ -16,6 +16,7 @@ const SPEEDS = [0.01, 0.1, 0.25, 0.5, 1, 2, 5, 10];
 export class Header {
   readonly root: HTMLElement;
   readonly bar: HTMLElement;
+  private readonly title = el("h1", {}, [HEADER.title("live")]);
   private readonly presets = el("div", { class: "chips", role: "group", "aria-label": HEADER.presets });
   private readonly list = el("select", { "aria-label": HEADER.presets });
   private readonly about = el("p", { class: "lead", "aria-live": "polite" });
@@ -45,7 +46,7 @@ export class Header {
     share.addEventListener("click", () => shareDialog(store, session()));
     this.root = el("header", {}, [
       el("div", { class: "title" }, [
-        el("div", {}, [el("h1", {}, [HEADER.title]), el("p", {}, [HEADER.lead, this.real])]),
+        el("div", {}, [this.title, el("p", {}, [HEADER.lead, this.real])]),
         el("div", { class: "tools" }, [
           share,
           modeSwitch((mode) => {
@@ -147,7 +148,7 @@ export class Header {
       this.presets.hidden = many;
       this.list.hidden = !many;
       if (this.presets.parentElement !== null) this.presets.parentElement.hidden = points.length < 2;
-      this.about.hidden = points.every(({ label }) => aboutPreset(label) === "");
+      this.about.hidden = points.every(({ label }) => aboutPreset(greeting.scenario, label) === "");
       this.kinds.replaceChildren(
         ...greeting.disciplines.map(({ kind, about }) =>
           this.chip(aqmName(kind), kind, { do: "set", set: keys.discipline(kind) }, about),
@@ -176,7 +177,9 @@ export class Header {
     for (const chip of this.kinds.querySelectorAll("button")) press(chip, chip.value === settings.lanes[0]?.aqm.kind);
     if (document.activeElement !== this.list || this.list.value !== String(point))
       this.list.value = String(point ?? "");
-    const about = aboutPreset(greeting.points.find(({ number }) => number === point)?.label ?? "");
+    const title = HEADER.title(settings.name);
+    if (this.title.textContent !== title) this.title.textContent = document.title = title;
+    const about = aboutPreset(greeting.scenario, greeting.points.find(({ number }) => number === point)?.label ?? "");
     if (this.about.textContent !== about) this.about.textContent = about;
     const beside = settings.lanes[1]?.aqm.kind ?? "";
     if (document.activeElement !== this.beside || this.beside.value !== beside) this.beside.value = beside;

@@ -4,7 +4,8 @@ import { aqmName, codepoint, queueName, UDP } from "./names";
 import { digits, mbps, ms, percent, rate } from "./numbers";
 
 export const HEADER = {
-  title: "l4s live",
+  /** The scenario of the plain command is called as the command is. */
+  title: (scenario: string): string => (scenario === "live" ? "l4s live" : `${scenario} · l4s live`),
   lead: "Several senders, one bottleneck: who waits, and for how long?",
   kernel: " Real Linux TCP, in real time.",
   try: "Try",
@@ -24,7 +25,7 @@ export const HEADER = {
   share: "Share",
 };
 
-/** Hints for the viewer, by the label of a preset. */
+/** Hints for the viewer, by the label of a preset of the scenario `live`. */
 const PRESETS: Record<string, string> = {
   DualPI2:
     "Two queues share one link. L4S packets (blue) wait less than a millisecond, Classic ones (orange) about 15 ms, " +
@@ -49,7 +50,9 @@ const PRESETS: Record<string, string> = {
     "above 0 it begins to fall back to the Classic answer, above 1 it has.",
 };
 
-export const aboutPreset = (label: string): string => PRESETS[label] ?? "";
+/** The hint of a preset; none of another scenario's, whose label may be the same. */
+export const aboutPreset = (scenario: string, label: string): string =>
+  scenario === "live" ? (PRESETS[label] ?? "") : "";
 
 export const CONTROLS = {
   name: "Controls",

@@ -10,7 +10,7 @@ import { full, lateness, pace, sentence, sentences } from "../../src/live/say";
 import { decode, encode, fragment, fromFragment, fromTogether, together } from "../../src/live/share";
 import { nearest, steps } from "../../src/live/steps";
 import { themeOf } from "../../src/theme";
-import { aboutPreset } from "../../src/words/live";
+import { aboutPreset, HEADER } from "../../src/words/live";
 import { BUCKETS, bucket, lane, moment, settings, state } from "./sample";
 
 it("steps are round, grow in proportion, and hold both ends", () => {
@@ -162,8 +162,10 @@ it("a sentence says what the picture shows", () => {
   expect(sentence(BUCKETS, moments, 0)).toBe("L queue 0.5 ms, C queue 15 ms, link 98 % used.");
   expect(sentences(BUCKETS, moments)).toBe(sentence(BUCKETS, moments, 0));
   expect(sentence(BUCKETS, [], 0)).toBe("");
-  expect(aboutPreset("DualPI2")).not.toBe("");
-  expect(aboutPreset("something else")).toBe("");
+  expect(aboutPreset("live", "DualPI2")).not.toBe("");
+  expect(aboutPreset("live", "something else")).toBe("");
+  expect(aboutPreset("rrul", "DualPI2"), "a preset of another scenario").toBe("");
+  expect(["live", "rrul"].map(HEADER.title)).toEqual(["l4s live", "rrul · l4s live"]);
 });
 
 /** Settings with an uplink whose discipline is this. */
