@@ -584,7 +584,9 @@ export const completion: Plot = {
   name: "completion",
   title: COMPLETION.title,
   note: COMPLETION.note,
-  fits: (settings) => settings.groups.some(({ web }) => web !== undefined),
+  fits: (settings, moments) =>
+    settings.groups.some(({ web }) => (web?.per_s ?? 0) > 0) ||
+    moments.some(({ state }) => state.lanes.some(({ downloads }) => downloads.length > 0)),
   draw(scene) {
     const { theme, settings } = scene;
     const colours = groupColours(theme, settings);

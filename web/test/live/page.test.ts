@@ -219,7 +219,7 @@ it("an uplink has its own charts and its part of the sentence, and no chart with
   ]);
 });
 
-it("a chart that has nothing to show is hidden: windows without two groups of long flows, scores without any", () => {
+it("a chart that has nothing to show is hidden: windows without two groups of long flows, scores and downloads without any", () => {
   const fitting = (of: ReturnType<typeof settings>, moments = [busy(1)]) =>
     PLOTS.filter(({ fits }) => fits?.(of, moments) !== false).map(({ name }) => name);
   expect(fitting(settings())).toEqual(expect.arrayContaining(["balance", "scores"]));
@@ -231,6 +231,11 @@ it("a chart that has nothing to show is hidden: windows without two groups of lo
   for (const { flows } of plain.state.lanes) for (const flow of flows) delete flow.classic_ecn;
   expect(fitting(alone)).not.toContain("balance");
   expect(fitting(settings(), [plain])).not.toContain("scores");
+  for (const { downloads } of plain.state.lanes) downloads.length = 0;
+  expect(fitting(settings({ groups: [{ ...a, web: { rate: "0/s", per_s: 0 } }] }), [plain])).not.toContain(
+    "completion",
+  );
+  expect(fitting(settings({ groups: [{ ...a, web: { rate: "1/s", per_s: 1 } }] }), [plain])).toContain("completion");
   // The windows are of the groups that have any.
   const three = settings({ groups: [{ ...a, flows: 0 }, b, { ...b, name: "bbr" }] });
   const scene = { theme: themeOf("light"), buckets: BUCKETS, moments: [busy(1), busy(2)], settings: three, lane: 0 };
