@@ -56,16 +56,15 @@ export function variedKeys(all: Item[]): Key[] {
 }
 
 /** The senders of a run: `DCTCP + Cubic`, and those that send up apart: `Prague + Cubic, up Prague`. */
-export const senders = (run: Run): string => RUNS.bothWays(sendersDown(run), controls(run, true));
-
-/** The senders of a run, uploads aside. */
-export const sendersDown = (run: Run): string => controls(run, false);
-
-const controls = (run: Run, up: boolean): string =>
-  run.summary.groups
-    .filter((group) => group.cc !== "udp" && (group.direction === "up") === up)
-    .map((group) => controlName(run, group))
-    .join(" + ");
+export const senders = (run: Run): string => {
+  const groups = run.summary.groups.filter((group) => group.cc !== "udp");
+  const names = (up: boolean): string =>
+    groups
+      .filter((group) => (group.direction === "up") === up)
+      .map((group) => controlName(run, group))
+      .join(" + ");
+  return RUNS.bothWays(names(false), names(true));
+};
 
 /** The congestion control of a group, by name, and its direction if that is up; a group of programs has its own name. */
 export function groupName(run: Run, name: string): string {

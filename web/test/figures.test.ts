@@ -214,6 +214,9 @@ describe("messages", () => {
     expect(named(data, "headline").title, "the queue is that of downloads").toMatch(
       /^DCTCP packets wait 0\.\d+ ms under DualPI2; ECN-Cubic \d+ ms under PIE/,
     );
+    const twice = demo();
+    for (const { summary } of twice.folders[0]!.runs) summary.groups.push(summary.groups[0]!);
+    expect(named(twice, "headline").title, "each control once").toBe(named(demo(), "headline").title);
     expect(named(demo(), "headline").note).toMatch(/^Two flows share 40 Mb\/s, base RTT 10 ms\./);
   });
 

@@ -3,11 +3,11 @@
 
 import { advance } from "../advances";
 import type { Series, Title } from "../chart";
-import type { Run } from "../data";
+import type { Group, Run } from "../data";
 import type { Box, Figure } from "../figure";
 import { base, columnsFor, gridOf, heading, WORD_LINE, yAxis } from "../figure";
 import type { Item } from "../runs";
-import { groupName, runNames, sendersDown, subtitle } from "../runs";
+import { groupName, runNames, subtitle } from "../runs";
 import { queueColour, type Theme } from "../theme";
 import { AXES, HEADLINE } from "../words/charts";
 import { queueName } from "../words/names";
@@ -24,12 +24,12 @@ export function headlineMessage(drawn: Item[], all: Item[]): string {
   const of = ({ run }: Item, queue: string) => run.summary.queues.find(({ name }) => name === queue)?.delay_ms?.mean;
   const low = drawn.flatMap((item) => {
     const delay = of(item, "L");
-    return delay === undefined ? [] : [{ item, delay, who: scalable(item.run) || HEADLINE.l4s }];
+    return delay === undefined ? [] : [{ item, delay, who: controls(item.run, true) || HEADLINE.l4s }];
   });
   if (low.length === 0) return HEADLINE.plain;
   const high = drawn.flatMap((item) => {
     const delay = of(item, "L") === undefined ? (of(item, "Q") ?? of(item, "C")) : undefined;
-    return delay === undefined ? [] : [{ item, delay, who: sendersDown(item.run) }];
+    return delay === undefined ? [] : [{ item, delay, who: controls(item.run, false) }];
   });
   // Senders are named where they change.
   const words = (list: typeof low, begin: typeof HEADLINE.wait): string =>
@@ -42,12 +42,13 @@ export function headlineMessage(drawn: Item[], all: Item[]): string {
   return [words(low, HEADLINE.wait), words(high, HEADLINE.also)].filter(Boolean).join("; ");
 }
 
-/** The L4S senders of a run, uploads aside: the delays are those of the link for downloads. */
-const scalable = (run: Run): string =>
-  run.summary.groups
-    .filter(({ name, direction }) => run.traffic[name] === "l4s" && direction !== "up")
-    .map(({ name }) => groupName(run, name))
-    .join(" + ");
+/** The controls of the senders of a run, or of the L4S ones, each once. The delays are those of the link for downloads, so
+ * without uploads. */
+const controls = (run: Run, isL4s: boolean): string => {
+  const sends = ({ name, cc }: Group): boolean => (isL4s ? run.traffic[name] === "l4s" : cc !== "udp");
+  const groups = run.summary.groups.filter((group) => group.direction !== "up" && sends(group));
+  return [...new Set(groups.map(({ name }) => groupName(run, name)))].join(" + ");
+};
 
 /** The runs, and how to read the figure. */
 function note(drawn: Item[]): string {
