@@ -196,6 +196,13 @@ it("panels have room for their headings", () => {
   });
 });
 
+it("every line of a rate has a label: the flow of an application too", () => {
+  const data = demo();
+  for (const { summary } of data.folders[0]!.runs) summary.groups[0]!.flows = 0;
+  const words = list(optionOf(named(data, "rate-time")).title).map((title) => title?.subtext);
+  expect(words[0]).toMatch(/DCTCP .*Cubic /);
+});
+
 it("UDP sources have a line among the rates, as flows have", () => {
   const data = overload();
   data.folders[0]!.runs = data.folders[0]!.runs.slice(0, 1);

@@ -12,10 +12,10 @@ import { mbps, seconds } from "../words/numbers";
 import { boxAt, type Drawn, endOf, lineTip, timeAxis, warmupMark } from "./delay";
 
 /** `DCTCP 24 Mb/s   Cubic 15 Mb/s`: a panel's lines and their mean rates per flow. */
-export function rateWords(theme: Theme, item: Item): Word[] {
-  const { groups } = item.run.summary;
-  return groups
-    .filter((group) => group.flows > 0 || item.run.traffic[group.name] === "program")
+export function rateWords(theme: Theme, item: Drawn): Word[] {
+  const there = new Set(rateSeries(item).map(({ group }) => group));
+  return item.run.summary.groups
+    .filter(({ name }) => there.has(name))
     .slice(0, 4)
     .map((group) => ({
       text: RATES.mean(groupName(item.run, group.name), group.flows, group.rate_per_flow_bps ?? group.rate_bps),
@@ -25,7 +25,7 @@ export function rateWords(theme: Theme, item: Item): Word[] {
 }
 
 /** The most lines that the words of a run take in a panel of this width. */
-export const labelLines = (drawn: Item[], width: number): number =>
+export const labelLines = (drawn: Drawn[], width: number): number =>
   Math.max(1, ...drawn.map((item) => wordLines(rateWords(themeOf("light"), item), width).length));
 
 /** The highest rate to show, in Mb/s: a round number. */
