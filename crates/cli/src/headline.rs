@@ -63,8 +63,8 @@ pub fn left_out(summaries: &[Summary]) -> usize {
 
 /// A row per run. Columns: settings, utilization, delay of each queue (and of each hop), effects of each
 /// imperfect stretch, rate, marks and drops of each group. Goodput is shown where it is much less than the rate,
-/// the delay of packets for UDP sources and where most are small, and the delay of frames for applications.
-/// Wider than `width` it is in blocks; the columns of a link or of a group are in one of them.
+/// the delay of packets for UDP sources and where most are small, and the delay of frames for applications. Downloads and flows
+/// with a size have their number and mean time. Wider than `width` it is in blocks; the columns of a link or of a group are in one of them.
 pub fn table(summaries: &[Summary], width: Option<usize>) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
@@ -82,6 +82,11 @@ pub fn table(summaries: &[Summary], width: Option<usize>) -> String {
     groups.truncate(GROUPS);
     let lagging = groups_where(summaries, GroupSummary::goodput_lags);
     let delays = DELAYS.map(|of| (of.what, groups_where(summaries, of.shows), of.delay));
+    let completing: HashSet<&str> = summaries
+        .iter()
+        .flat_map(|summary| &summary.completion)
+        .map(|bin| bin.group.as_str())
+        .collect();
     let seeds = summaries.windows(2).any(|pair| pair[0].seed != pair[1].seed);
 
     let mut head: Vec<String> = keys.clone();
@@ -111,6 +116,9 @@ pub fn table(summaries: &[Summary], width: Option<usize>) -> String {
             if shown.contains(name) {
                 head.extend([format!("{what} mean ms"), "p99 ms".to_owned()]);
             }
+        }
+        if completing.contains(name) {
+            head.extend(["completed".to_owned(), "mean ms".to_owned()]);
         }
     }
     let mut aligns = vec![Align::Left; words];
@@ -147,6 +155,10 @@ pub fn table(summaries: &[Summary], width: Option<usize>) -> String {
                     let delay = group.and_then(delay);
                     row.extend([number(delay.map(|d| d.mean)), number(delay.map(|d| d.p99))]);
                 }
+            }
+            if completing.contains(name.as_str()) {
+                let (count, mean) = completed(summary, name);
+                row.extend([count.to_string(), number(mean)]);
             }
         }
         row
@@ -206,6 +218,15 @@ pub fn flows(rows: &[FlowRow]) -> String {
 fn groups_where(summaries: &[Summary], holds: impl Fn(&GroupSummary) -> bool) -> HashSet<&str> {
     let groups = summaries.iter().flat_map(|summary| &summary.groups);
     groups.filter(|group| holds(group)).map(|group| group.name.as_str()).collect()
+}
+
+/// How many downloads and sized flows of a group were completed, and in how many milliseconds on average.
+fn completed(summary: &Summary, group: &str) -> (u64, Option<f64>) {
+    let bins = summary.completion.iter().filter(|bin| bin.group == group);
+    let (count, all_ms) = bins.fold((0, 0.0), |(count, all_ms), bin| {
+        (count + bin.flows, all_ms + bin.flows as f64 * bin.time_ms.mean)
+    });
+    (count, (count > 0).then(|| all_ms / count as f64))
 }
 
 fn path_called<'a>(summary: &'a Summary, name: &str) -> Option<&'a PathSummary> {
@@ -280,6 +301,26 @@ mod tests {
     fn lines(runs: &[Summary]) -> Vec<String> {
         let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         table(runs, None).lines().map(line).collect()
+    }
+
+    #[test]
+    fn downloads_have_their_number_and_mean_time_over_all_sizes() {
+        let bin = |group: &str, flows: u64, mean: f64| {
+            let spread = |mean| json!({ "p1": 0.0, "mean": mean, "p99": 9.0 });
+            json!({
+                "group": group, "bin_bytes": [1000, 3000], "flows": flows,
+                "time_ms": spread(mean), "efficiency": spread(1.0),
+            })
+        };
+        let mut web = run(json!({}));
+        let bins = json!([bin("A", 30, 10.0), bin("A", 10, 30.0), bin("B", 1, 50.0)]);
+        web.completion = serde_json::from_value(bins).unwrap();
+        let head =
+            "util % A Mb/s mark % drop % completed mean ms B Mb/s mark % drop % completed mean ms";
+        let lines = lines(&[web, run(json!({}))]);
+        assert_eq!(lines[0], head);
+        assert_eq!(lines[1], "100.0 10.0 - - 40 15.0 10.0 - - 1 50.0");
+        assert_eq!(lines[2], "100.0 10.0 - - 0 - 10.0 - - 0 -");
     }
 
     #[test]
