@@ -169,7 +169,8 @@ class Window:
     def in_slow_start(self) -> bool:
         """Whether the window is below the threshold: True or False."""
     def slow_start(self, acked: int) -> int:
-        """Grows by one segment per segment acknowledged, up to the threshold (RFC 5681).
+        """Grows by one segment per segment acknowledged, up to the threshold (RFC 5681); outside of
+        slow start it does nothing.
 
         Returns how many of `acked` are left: from 0 to `acked`.
         """

@@ -18,6 +18,9 @@ use crate::returns::{Raised, Sample, fraction, truth, whole};
 /// Bytes per second that no link carries.
 const FASTEST: u64 = 1_000_000_000_000;
 
+/// Segments that no window has.
+const LARGEST: u32 = u32::MAX / 2 - 1;
+
 /// The news of one acknowledgement for the sender.
 ///
 /// Times are in nanoseconds, data in whole segments.
@@ -128,16 +131,20 @@ impl Window {
         self.window.in_slow_start()
     }
 
-    /// Grows by one segment per segment acknowledged, up to the threshold (RFC 5681).
+    /// Grows by one segment per segment acknowledged, up to the threshold (RFC 5681); outside of
+    /// slow start it does nothing.
     ///
     /// Returns how many of `acked` are left: from 0 to `acked`.
     fn slow_start(&mut self, acked: u32) -> u32 {
-        self.window.slow_start(acked)
+        let left = self.window.slow_start(acked);
+        self.window.cwnd = self.window.cwnd.min(LARGEST);
+        left
     }
 
     /// Grows by one segment for every `per` segments acknowledged; `acked` further ones are acknowledged.
     fn additive_increase(&mut self, per: u32, acked: u32) {
         self.window.additive_increase(per, acked);
+        self.window.cwnd = self.window.cwnd.min(LARGEST);
     }
 
     fn __repr__(&self) -> String {
@@ -149,8 +156,7 @@ impl Window {
 
 /// A number of segments, at least `least`, and fewer than any window needs.
 fn segments(said: &str, number: &Bound<'_, PyAny>, least: u32) -> PyResult<u32> {
-    let most = u32::MAX / 2 - 1;
-    whole(said, number, u64::from(least)..=u64::from(most), "whole segments")
+    whole(said, number, u64::from(least)..=u64::from(LARGEST), "whole segments")
         .map(|segments| segments as u32)
 }
 

@@ -171,6 +171,23 @@ def test_a_control_hears_of_pauses() -> None:
     assert all(rto >= 200_000_000 for _, _, rto in heard)
 
 
+def test_a_window_grows_by_its_methods_and_never_shrinks() -> None:
+    seen: list[tuple[int, int | None]] = []
+
+    class Look(l4s.CongestionControl):
+        def on_ack(self, window: l4s.Window, ack: l4s.Ack) -> None:
+            if not seen:
+                window.cwnd, window.ssthresh = 20, 12
+                seen.append((window.slow_start(5), window.cwnd))
+                window.additive_increase(1, 4294967295)
+                seen.append((window.slow_start(4294967295), window.cwnd))
+                window.cwnd, window.ssthresh = 10, None
+
+    l4s.run(BASE.with_(duration="100ms"), cc={"A": Look})
+    # Outside of slow start all is left; no window is larger than 2^31 - 2.
+    assert seen == [(5, 20), (4294967295, 2147483646)]
+
+
 STEERS = " steers_alone = True\n def pacing_rate(self, *a): "
 
 

@@ -50,27 +50,29 @@ impl Window {
     }
 
     /// Grows by one segment per segment acknowledged, up to the threshold; returns how many of
-    /// `acked` are left for congestion avoidance (RFC 5681 §3.1, RFC 3465 with L unlimited).
+    /// `acked` are left for congestion avoidance (RFC 5681 §3.1, RFC 3465 with L unlimited). A
+    /// window at or above the threshold stays, and all of `acked` are left.
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
-        let grown = self.cwnd.saturating_add(acked).min(self.ssthresh);
+        let grown = self.cwnd.saturating_add(acked).min(self.ssthresh).max(self.cwnd);
         let left = acked - (grown - self.cwnd);
         self.cwnd = grown;
         left
     }
 
-    /// Grows by one segment for every `per` segments acknowledged (RFC 5681 §3.1).
+    /// Grows by one segment for every `per` segments acknowledged (RFC 5681 §3.1), up to
+    /// `u32::MAX`.
     #[inline]
     pub fn additive_increase(&mut self, per: u32, acked: u32) {
         let per = per.max(1);
         // Credit gathered under a larger divisor is spent as one segment, not as a burst.
         if self.credit >= per {
             self.credit = 0;
-            self.cwnd += 1;
+            self.cwnd = self.cwnd.saturating_add(1);
         }
-        self.credit += acked;
+        self.credit = self.credit.saturating_add(acked);
         if self.credit >= per {
-            self.cwnd += self.credit / per;
+            self.cwnd = self.cwnd.saturating_add(self.credit / per);
             self.credit %= per;
         }
     }
@@ -176,5 +178,22 @@ mod tests {
         }
         window.additive_increase(10, 1);
         assert_eq!(window.cwnd, 11);
+    }
+
+    #[test]
+    fn slow_start_leaves_a_window_above_the_threshold_alone() {
+        let mut window = Window { ssthresh: 12, ..Window::new(20) };
+        assert_eq!(window.slow_start(5), 5);
+        assert_eq!((window.cwnd, window.ssthresh), (20, 12));
+    }
+
+    #[test]
+    fn growth_ends_at_the_largest_window() {
+        let mut window = Window::new(10);
+        window.additive_increase(1, u32::MAX);
+        assert_eq!(window.cwnd, u32::MAX);
+        window.additive_increase(u32::MAX, u32::MAX - 1);
+        window.additive_increase(u32::MAX, u32::MAX);
+        assert_eq!(window.cwnd, u32::MAX);
     }
 }
