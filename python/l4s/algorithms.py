@@ -54,12 +54,25 @@ class CongestionControl(_Algorithm):
         """Sees every acknowledgement, in every state of the transport, before all else."""
 
     def grow(self, window: Window, ack: Ack) -> None:
-        """Grows the window. Asked for acknowledgements outside of reductions."""
+        """Grows the window. Asked for acknowledgements outside of reductions.
+
+        Not defined, or as ``super().grow(window, ack)``: as Reno does (RFC 5681), by slow start
+        and then by a segment for each window, where the last flight was limited by the window.
+        """
+        if not window.limited:
+            return
+        acked = ack.delivered
+        if window.in_slow_start:
+            acked = window.slow_start(acked)
+            if not acked:
+                return
+        window.additive_increase(window.cwnd, acked)
 
     def ssthresh(self, window: Window, why: Literal["loss", "timeout", "ecn"]) -> int:
         """The threshold in segments, at least 2, to which the window is reduced.
 
-        Asked once for each window in which there is a loss, a timeout, or a mark.
+        Asked once for each window in which there is a loss, a timeout, or a mark. Not defined, or
+        as ``super().ssthresh(window, why)``: half the window.
         """
         return max(window.cwnd // 2, 2)
 
@@ -72,7 +85,11 @@ class CongestionControl(_Algorithm):
         return None
 
     def on_restart(self, window: Window, now_ns: int, pause_ns: int, rto_ns: int) -> None:
-        """Sending starts again after a pause. Not defined: as Linux does (RFC 2861)."""
+        """Sending starts again after a pause.
+
+        Not defined: as Linux does, half the window for each timeout that the pause lasted
+        (RFC 2861). That is done in Rust: ``super().on_restart(...)`` leaves the window alone.
+        """
 
 
 class Aqm(_Algorithm):

@@ -49,6 +49,18 @@ def test_what_a_class_does_not_define_is_reno_and_fifo() -> None:
             return super().ssthresh(window, why)
 
     assert l4s.run(plain, cc={"A": All}).summary == reno.summary
+    # And by the methods of the base class.
+
+    class Base(l4s.CongestionControl):
+        name = "reno"
+
+        def grow(self, window: l4s.Window, ack: l4s.Ack) -> None:
+            super().grow(window, ack)
+
+        def ssthresh(self, window: l4s.Window, why: str) -> int:
+            return super().ssthresh(window, why)
+
+    assert l4s.run(plain, cc={"A": Base}).summary == reno.summary
 
     class Short(l4s.Aqm):
         limit = 60
