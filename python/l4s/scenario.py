@@ -28,47 +28,59 @@ class Scenario:
         source: the name of a bundled scenario, or the path of a TOML file.
         tables: its sections instead: ``link={...}``, ``group=[{...}, ...]``, ``duration="60s"``.
             Keys are those of docs/reference/scenario.md.
+
+    A relative ``link.trace`` is relative to its file. In tables, and in :meth:`with_`, it is
+    relative to the folder that was the current one when the first of them was made.
     """
 
     def __init__(self, source: str | os.PathLike[str] | None = None, /, **tables: Value) -> None:
         if source is not None and tables:
             raise TypeError("either the name of a scenario or its tables: .with_() changes keys")
         if source is None:
-            self._read(None, "scenario", _toml.document(tables), ())
+            self._read(None, "scenario", _toml.document(tables), (), _here())
         else:
-            self._read(os.fspath(source), os.fspath(source), None, ())
+            self._read(os.fspath(source), os.fspath(source), None, (), _here())
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "scenario") -> Scenario:
         """A scenario from its text; ``name`` is its name in messages."""
-        return cls._of(None, name, text, ())
+        return cls._of(None, name, text, (), _here())
 
     @classmethod
     def _open(cls, source: str, settings: Sequence[str]) -> Scenario:
         """A bundled scenario or a file with settings, which alone may have to be complete."""
         scenario = cls.__new__(cls)
-        scenario._read(source, source, None, tuple(settings))
+        scenario._read(source, source, None, tuple(settings), _here())
         return scenario
 
     @classmethod
-    def _of(cls, file: str | None, source: str, text: str, settings: tuple[str, ...]) -> Scenario:
+    def _of(
+        cls, file: str | None, source: str, text: str, settings: tuple[str, ...], folder: str
+    ) -> Scenario:
         scenario = cls.__new__(cls)
-        scenario._read(file, source, text, settings)
+        scenario._read(file, source, text, settings, folder)
         return scenario
 
     def _read(
-        self, file: str | None, source: str, text: str | None, settings: tuple[str, ...]
+        self,
+        file: str | None,
+        source: str,
+        text: str | None,
+        settings: tuple[str, ...],
+        folder: str,
     ) -> None:
-        self._plan = _l4s.plan(source, text, list(settings))
+        self._plan = _l4s.plan(source, text, list(settings), folder)
         # Or the name of a bundled one; None for a scenario written in Python.
         self._file = file
         # A file may change or be elsewhere for another process: from here on its text counts.
         self._source, self._text = self._plan.source, self._plan.text
         self._settings = settings
+        # Relative paths begin in it, whichever the current one is by then.
+        self._folder = folder
 
     def _but(self, settings: tuple[str, ...]) -> Scenario:
         """The same text with these settings and no others."""
-        return Scenario._of(self._file, self._source, self._text, settings)
+        return Scenario._of(self._file, self._source, self._text, settings, self._folder)
 
     @property
     def _called(self) -> str:
@@ -79,7 +91,9 @@ class Scenario:
     def _as_run(self) -> str:
         """Its text as a file of any name that gives the same runs."""
         text = self._text if self._text.endswith("\n") else self._text + "\n"
-        if _l4s.plan("scenario", text, list(self._settings)).name != self.name:
+        # Of another name, but in the same folder: it may name files.
+        other = os.path.join(os.path.dirname(self._source), "scenario")
+        if _l4s.plan(other, text, list(self._settings), self._folder).name != self.name:
             return f"name = {_toml.inline(self.name)}\n{text}"
         return text
 
@@ -173,12 +187,22 @@ class Scenario:
         return hash((len(self), self._plan.run(0)))
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return Scenario._of, (self._file, self._source, self._text, self._settings)
+        its = (self._file, self._source, self._text, self._settings, self._folder)
+        return Scenario._of, its
 
     def __repr__(self) -> str:
         runs = f", {len(self)} runs" if len(self) > 1 else ""
         with_ = "".join(f" {setting}" for setting in self._settings)
         return f"<Scenario {self.name}{with_}{runs}>"
+
+
+def _here() -> str:
+    """The current folder."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        # It was removed. Absolute paths go on.
+        return ""
 
 
 def _settings(changes: Mapping[str, Value] | None, more: Mapping[str, Value]) -> tuple[str, ...]:
@@ -250,7 +274,8 @@ class Grid(Sequence[Scenario]):
 
     @cached_property
     def _template(self) -> _l4s.Template:
-        return _l4s.Template(self.scenario._source, self.scenario._text)
+        one = self.scenario
+        return _l4s.Template(one._source, one._text, one._folder)
 
     @overload
     def __getitem__(self, number: SupportsIndex) -> Scenario: ...

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 
 use l4s_measure::{Quantities, Summary};
 use l4s_scenario::{
@@ -28,19 +29,22 @@ pub struct Run {
     question: Option<String>,
 }
 
-/// Reads `text` under the name `name`, with `KEY=VALUE` set; where `text` is `None`, `name` is
-/// that of a bundled scenario, or of a file.
+/// Reads `text` under the name `name`, with `KEY=VALUE` set, and files that it names relative to
+/// `folder`; where `text` is `None`, `name` is that of a bundled scenario, or of a file.
 #[pyfunction]
-#[pyo3(signature = (name, text, settings))]
+#[pyo3(signature = (name, text, settings, folder))]
 pub fn plan(
     py: Python<'_>,
     name: &str,
     text: Option<&str>,
     settings: Vec<String>,
+    folder: PathBuf,
 ) -> PyResult<Plan> {
+    let files = Files::of(name).within(folder);
     let plan = py.detach(|| match text {
-        Some(text) => l4s_scenario::Plan::parse_with(name, text, &settings, &Files::of(name))
-            .map_err(Refused::from),
+        Some(text) => {
+            l4s_scenario::Plan::parse_with(name, text, &settings, &files).map_err(Refused::from)
+        }
         None => l4s_scenario::Plan::open(name, &settings),
     });
     let bundled = all_bundled::find(name).filter(|_| text.is_none());
@@ -57,9 +61,10 @@ pub struct Template {
 #[pymethods]
 impl Template {
     #[new]
-    fn new(py: Python<'_>, name: &str, text: &str) -> PyResult<Template> {
+    fn new(py: Python<'_>, name: &str, text: &str, folder: PathBuf) -> PyResult<Template> {
+        let files = Files::of(name).within(folder);
         l4s_scenario::Template::parse(name, text)
-            .map(|template| Template { template: template.with_files(Files::of(name)) })
+            .map(|template| Template { template: template.with_files(files) })
             .map_err(|faults| refused(py, &Refused::from(faults)))
     }
 

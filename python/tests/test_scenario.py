@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 import subprocess
@@ -55,6 +56,29 @@ def test_a_scenario_survives_a_pickle_and_knows_its_file(tmp_path) -> None:
     assert again == mine and hash(again) == hash(mine) and again.seed == 3
     grid = pickle.loads(pickle.dumps(mine.grid(seeds=4)))
     assert [run.seed for run in grid] == [3, 4, 5, 6]
+
+
+def test_a_trace_is_found_from_any_folder(tmp_path, client, monkeypatch) -> None:
+    inside, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
+    inside.mkdir(), elsewhere.mkdir()
+    (inside / "t.csv").write_text("time_s,rate_mbps\n0,5\n1,15\n2,\n")
+    text = 'duration = "1s"\nlink.trace = "t.csv"\n[[group]]\nname = "A"\ncc = "prague"\n'
+    (inside / "mine.toml").write_text(text + 'rtt = "10ms"\n')
+    monkeypatch.chdir(tmp_path)
+    mine = l4s.Scenario("in/mine.toml")
+    tables = l4s.Scenario(**{**BASE, "link": {"trace": "in/t.csv"}}, duration="1s")
+    here, keys = l4s.run(mine).summary_json, mine.grid(seeds=2).keys()
+    monkeypatch.chdir(elsewhere)
+    for one in (mine, tables):
+        assert one == one.runs[0] == copy.copy(one) == pickle.loads(pickle.dumps(one))
+        assert one.with_({"link.trace": "in/t.csv"}) == one == one.with_(seed=1)
+    assert l4s.run(mine.runs[0]).summary_json == here
+    # The identity of a run does not depend on the folder.
+    assert mine.grid(seeds=2).keys() == keys
+    swept = l4s.sweep(mine.grid(seeds=2), tmp_path / "out", client=client)
+    assert next(swept.summaries()) == l4s.run(mine).summary
+    monkeypatch.chdir(tmp_path)
+    assert l4s.sweep(mine.grid(seeds=2), tmp_path / "out", client=client).failures == []
 
 
 def test_a_grid_is_every_combination_and_the_last_axis_varies_fastest() -> None:

@@ -39,6 +39,8 @@ use crate::tree::Node;
 pub struct Files {
     /// Names are relative to it; empty for the current folder.
     folder: PathBuf,
+    /// It is relative to this; empty for the current folder.
+    root: PathBuf,
     read: Arc<Mutex<HashMap<PathBuf, Found>>>,
 }
 
@@ -52,20 +54,28 @@ impl Files {
     /// The files that the scenario at this path names.
     pub fn of(scenario: &str) -> Files {
         let folder = Path::new(scenario).parent().map(Path::to_owned);
-        Files { folder: folder.unwrap_or_default(), read: Arc::default() }
+        let folder = folder.unwrap_or_default();
+        Files { folder, root: PathBuf::new(), read: Arc::default() }
+    }
+
+    /// The same, where relative paths begin in `root` instead of the folder that is the current one by then.
+    /// Scenarios and messages show them as before.
+    pub fn within(self, root: impl Into<PathBuf>) -> Files {
+        Files { root: root.into(), ..self }
     }
 
     /// Those that the user names, relative to the current folder. The traces are shared.
     pub fn of_user(&self) -> Files {
-        Files { folder: PathBuf::new(), read: self.read.clone() }
+        Files { folder: PathBuf::new(), ..self.clone() }
     }
 
     /// The trace in a file, and the path to it.
     fn trace(&self, name: &str) -> Result<(String, Trace), Refused> {
-        let path = self.folder.join(name);
-        let shown = path.to_string_lossy().into_owned();
+        let named = self.folder.join(name);
+        let shown = named.to_string_lossy().into_owned();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let trace = read.entry(path).or_insert_with_key(|path| open(path, name));
+        let trace = read.entry(self.root.join(named));
+        let trace = trace.or_insert_with_key(|path| open(path, &shown, name));
         trace.clone().map(|trace| (shown, trace))
     }
 }
@@ -113,8 +123,8 @@ fn unreadable(node: &Node, name: &str) -> Refused {
     (message, did_you_mean(name, names()).or(Some(help)))
 }
 
-fn open(path: &Path, name: &str) -> Found {
-    let shown = printable(&path.to_string_lossy()).into_owned();
+fn open(path: &Path, shown: &str, name: &str) -> Found {
+    let shown = printable(shown).into_owned();
     let refused = |error: std::io::Error| {
         let near = did_you_mean(name, names());
         let near = near.filter(|_| error.kind() == std::io::ErrorKind::NotFound);

@@ -233,6 +233,20 @@ fn files_are_relative_to_the_text_and_those_of_a_setting_to_the_current_folder()
 }
 
 #[test]
+fn relative_paths_begin_in_the_folder_that_they_are_given() {
+    let folder = Folder::new();
+    folder.write("t.csv", "time_s,rate_mbps\n0,5\n1,\n");
+    let text = format!("link.trace = \"t.csv\"\n{GROUP}");
+    let files = Files::of("mine.toml").within(folder.path(""));
+    for set in [&[][..], &["link.trace=t.csv".to_owned()]] {
+        let plan = Plan::parse_with("mine.toml", &text, set, &files).unwrap();
+        assert_eq!(plan.points[0].scenario.link.trace.as_ref().unwrap().file(), "t.csv");
+        let refused = Plan::parse_with("mine.toml", &text, set, &Files::of("mine.toml"));
+        assert!(refused.unwrap_err().to_string().contains("`link.trace`: t.csv: cannot read"));
+    }
+}
+
+#[test]
 fn a_file_in_a_sweep_is_read_once_and_its_pin_finds_it() {
     let folder = Folder::new();
     folder.write("t.csv", "time_s,rate_mbps\n0,5\n1,15\n2,\n");

@@ -22,6 +22,8 @@ class Text(NamedTuple):
     source: str
     """What messages call it."""
     text: str
+    folder: str
+    """Where its relative paths begin."""
 
 
 class Asked:
@@ -80,4 +82,4 @@ def _grid(one: object) -> Grid:
 
 
 def _text(scenario: Scenario) -> Text:
-    return Text(scenario._called, scenario._source, scenario._text)
+    return Text(scenario._called, scenario._source, scenario._text, scenario._folder)

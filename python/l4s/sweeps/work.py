@@ -37,7 +37,7 @@ class Work:
 
     def record(self, text: Text, settings: list[str], tables: bool) -> _l4s.Record:
         """Does one run."""
-        one = template(text.source, text.text).run(settings)
+        one = template(text).run(settings)
         own = ship.unpacked(self.own)
         sampling_ns = self.manifest["sampling_ns"]
         aqm, cc = own.get("aqm"), controls(own, one.groups)
@@ -45,9 +45,9 @@ class Work:
 
 
 @lru_cache(16)
-def template(source: str, text: str) -> _l4s.Template:
+def template(text: Text) -> _l4s.Template:
     """A scenario's text, read once for all of its runs."""
-    return _l4s.Template(source, text)
+    return _l4s.Template(text.source, text.text, text.folder)
 
 
 def pack(asked: Asked, numbers: Iterable[int]) -> bytes:
@@ -94,7 +94,7 @@ def keys_of(runs: list[Run]) -> Keys:
         places.setdefault(text, []).append(place)
     keys = np.empty(len(runs), np.uint64)
     for text, its in places.items():
-        keys[its] = packed(template(text.source, text.text).keys([runs[place][1] for place in its]))
+        keys[its] = packed(template(text).keys([runs[place][1] for place in its]))
     return keys
 
 
