@@ -14,6 +14,9 @@ use rayon::prelude::*;
 
 use crate::refusal::refused;
 
+/// Several threads check this number of runs. For a smaller one they are not worth their start.
+const MANY: usize = 500;
+
 /// A scenario as it was read, with every run of it.
 #[pyclass(frozen, module = "l4s._l4s")]
 pub struct Plan {
@@ -81,8 +84,15 @@ impl Template {
     fn keys(&self, py: Python<'_>, settings: Vec<Vec<String>>) -> PyResult<Vec<String>> {
         let template = &self.template;
         let key = |set: &Vec<String>| template.first(set).map(|plan| identity(&plan.points[0]));
-        py.detach(|| settings.par_iter().map(key).collect::<Result<_, _>>())
-            .map_err(|faults| refused(py, &Refused::from(faults)))
+        let keys = py.detach(|| {
+            // Threads of its own: those of a pool for all calls are not there in a forked process.
+            let many = settings.len() >= MANY;
+            match many.then(|| rayon::ThreadPoolBuilder::new().build().ok()).flatten() {
+                Some(pool) => pool.install(|| settings.par_iter().map(key).collect()),
+                None => settings.iter().map(key).collect::<Result<_, _>>(),
+            }
+        });
+        keys.map_err(|faults| refused(py, &Refused::from(faults)))
     }
 }
 

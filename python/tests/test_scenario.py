@@ -6,6 +6,7 @@ import copy
 import pickle
 import re
 import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -96,6 +97,21 @@ def test_a_grid_is_every_combination_and_the_last_axis_varies_fastest() -> None:
 def test_a_grid_of_a_million_runs_is_small_and_at_once() -> None:
     grid = l4s.Scenario(**BASE).grid(seeds=1_000_000)
     assert len(grid) == 1_000_000 and grid[999_999].seed == 1_000_000
+
+
+def test_keys_are_the_same_in_a_forked_process() -> None:
+    code = (
+        "import os, signal, l4s\n"
+        "grid = l4s.Scenario('one-against-one').grid(seeds=1000)\n"
+        "keys = grid.keys()\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    signal.alarm(60)\n"
+        "    os._exit(0 if grid.keys() == keys else 1)\n"
+        "print(os.waitpid(child, 0)[1])\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "0\n"
 
 
 def test_what_cannot_be_a_grid_is_refused() -> None:
