@@ -2,6 +2,10 @@
 
 The simulator calls them packet by packet; docs/guides/python-algorithms.md has the cost of that,
 and the way to port them to Rust. Methods that a class does not define are run in Rust.
+
+They are looked up in the class, once, before the run. :class:`AlgorithmError` refuses methods that
+would never run: those that need an attribute that is not set, those that are set on an instance,
+generators and coroutines.
 """
 
 from __future__ import annotations
@@ -54,7 +58,8 @@ class CongestionControl(_Algorithm):
         """Sees every acknowledgement, in every state of the transport, before all else."""
 
     def grow(self, window: Window, ack: Ack) -> None:
-        """Grows the window. Asked for acknowledgements outside of reductions.
+        """Grows the window. Asked for acknowledgements outside of reductions, and not of one that
+        steers alone.
 
         Not defined, or as ``super().grow(window, ack)``: as Reno does (RFC 5681), by slow start
         and then by a segment for each window, where the last flight was limited by the window.
@@ -81,7 +86,10 @@ class CongestionControl(_Algorithm):
         return None
 
     def pacing_rate(self, in_flight: int, mss: int, srtt_ns: int) -> int | None:
-        """Bytes per second at which to send, of one that steers alone; None for the usual."""
+        """Bytes per second at which to send, of one that steers alone; None for the usual.
+
+        Only with :attr:`steers_alone`.
+        """
         return None
 
     def on_restart(self, window: Window, now_ns: int, pause_ns: int, rto_ns: int) -> None:
@@ -111,7 +119,10 @@ class Aqm(_Algorithm):
     """Chance, from the scenario's seed; there once the instance is made."""
 
     def classify(self, packet: Packet) -> Literal["L", "C"]:
-        """The queue of an arriving packet, of two; not defined, by ECT(1) and CE (RFC 9332)."""
+        """The queue of an arriving packet, of two; not defined, by ECT(1) and CE (RFC 9332).
+
+        Only with :attr:`dual`.
+        """
         return "L" if packet.is_l4s else "C"
 
     def enqueue(self, packet: Packet) -> Verdict:
@@ -123,11 +134,11 @@ class Aqm(_Algorithm):
         return None
 
     def l_goes_first(self, l_sojourn_ns: int, c_sojourn_ns: int, now_ns: int) -> bool:
-        """Both queues wait, their heads for so long: whose turn is it?"""
+        """Both queues wait, their heads for so long: whose turn is it? Only with :attr:`dual`."""
         return True
 
     def tick(self, now_ns: int, sojourn_ns: tuple[int, int], backlog: tuple[int, int]) -> None:
-        """Its timer is due.
+        """Its timer is due. Only with :attr:`tick_ns`.
 
         The sojourn of the heads and the bytes that wait are of L and C, or of the only queue and 0.
         """

@@ -49,7 +49,10 @@ class ScenarioError(L4sError, ValueError):
 
 
 class AlgorithmError(L4sError, ValueError, TypeError):
-    """An algorithm of yours returned an invalid attribute, verdict, rate or window."""
+    """An algorithm of yours has an invalid attribute or a method that is never called.
+
+    Or it returned an invalid verdict, rate or window.
+    """
 
 
 class SweepError(L4sError):

@@ -184,7 +184,8 @@ def run(
     Raises:
         ScenarioError: the scenario is refused.
         ValueError: it has several runs, or no group of that name.
-        AlgorithmError: a class of yours returned something invalid.
+        AlgorithmError: a class of yours has an invalid attribute or a method that is never called,
+            or returned something invalid.
         Exception: an exception of a class of yours, with its own traceback.
     """
     if not isinstance(scenario, Scenario):

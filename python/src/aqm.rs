@@ -85,6 +85,11 @@ pub fn config(make: &Bound<'_, PyAny>, raised: Raised) -> PyResult<foreign::Conf
     };
     let name = sample.name()?;
     let dual = sample.flag("dual")?;
+    if !dual {
+        for method in ["classify", "l_goes_first"] {
+            sample.never_called(method, "there is one queue, and two with dual = True")?;
+        }
+    }
     let limit = sample.attribute("limit", "packets, from 1 to 100,000,000", |limit| {
         limit.extract().ok().filter(|limit| (1..=100_000_000).contains(limit))
     })?;
@@ -92,6 +97,11 @@ pub fn config(make: &Bound<'_, PyAny>, raised: Raised) -> PyResult<foreign::Conf
         let tick: Option<u64> = tick.extract().ok()?;
         tick.is_none_or(|tick| tick >= 1000).then_some(tick)
     })?;
+    // Only so that it is refused where it would not run.
+    sample.defines("tick")?;
+    if tick_ns.is_none() {
+        sample.never_called("tick", "tick_ns, the nanoseconds between its calls, is not set")?;
+    }
     let (make, class) = (make.clone().unbind(), Arc::<str>::from(sample.class()?));
     let factory = move |seed: u64| -> Box<dyn Policy> {
         let instance = Python::attach(|py| {

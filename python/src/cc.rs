@@ -200,6 +200,11 @@ pub fn config(py: Python<'_>, make: Py<PyAny>, raised: Raised) -> PyResult<forei
     })?;
     let pacing = sample.flag("pacing")?;
     let steers_alone = sample.flag("steers_alone")?;
+    if steers_alone {
+        sample.never_called("grow", "with steers_alone = True, on_ack sets the window")?;
+    } else {
+        sample.never_called("pacing_rate", "that needs steers_alone = True")?;
+    }
     let class: Arc<str> = sample.class()?.into();
     let make = move |connection: &Connection| -> Box<dyn foreign::Control> {
         let instance =

@@ -27,6 +27,8 @@ mod _l4s {
     #[pymodule_export]
     use crate::evaluate::{Chapter, Judged, Verdicts, chapters, written};
     #[pymodule_export]
+    use crate::own::check;
+    #[pymodule_export]
     use crate::run::{Record, dictionary, golden, run, table_of_runs, write};
     #[pymodule_export]
     use crate::scenario::{Plan, Run, Template, bundled, plan};

@@ -6,6 +6,17 @@ use pyo3::prelude::*;
 use crate::returns::Raised;
 use crate::{aqm, cc};
 
+/// Refuses anything but a function that makes a discipline, or where not `of_aqms` a congestion control, that
+/// can run.
+#[pyfunction]
+pub fn check(make: &Bound<'_, PyAny>, of_aqms: bool) -> PyResult<()> {
+    let raised = Raised::default();
+    match of_aqms {
+        true => aqm::config(make, raised).map(drop),
+        false => cc::config(make.py(), make.clone().unbind(), raised).map(drop),
+    }
+}
+
 /// A scenario, and the algorithms of Python in it.
 pub struct Own {
     scenario: Scenario,

@@ -58,8 +58,41 @@ impl<'py> Sample<'py> {
     }
 
     /// Whether its class defines a method itself.
+    ///
+    /// # Errors
+    /// It does so in a way in which the method would never run.
     pub fn defines(&self, method: &str) -> PyResult<bool> {
-        Ok(!self.instance.get_type().getattr(method)?.is(&self.base.getattr(method)?))
+        let (py, class) = (self.instance.py(), self.class()?);
+        // Numbers may have such a name: alpha, for one, is state of DCTCP's.
+        let is_own = self.instance.getattr("__dict__")?.contains(method)?;
+        if is_own && self.instance.getattr(method)?.is_callable() {
+            let message =
+                format!("{class}.{method} is set on the instance: define it in the class instead");
+            return Err(refused(py, &message));
+        }
+        let function = self.instance.get_type().getattr(method)?;
+        let inspect = py.import("inspect")?;
+        for kind in ["isgeneratorfunction", "iscoroutinefunction", "isasyncgenfunction"] {
+            if inspect.call_method1(kind, (&function,))?.is_truthy()? {
+                let message = format!(
+                    "{class}.{method} is a generator or a coroutine, whose body a call does not run: \
+                     expected a function without yield and async"
+                );
+                return Err(refused(py, &message));
+            }
+        }
+        Ok(!function.is(&self.base.getattr(method)?))
+    }
+
+    /// Refuses a method that its class defines, and nobody calls.
+    pub fn never_called(&self, method: &str, why: &str) -> PyResult<()> {
+        if !self.defines(method)? {
+            return Ok(());
+        }
+        Err(refused(
+            self.instance.py(),
+            &format!("{}.{method} is never called: {why}", self.class()?),
+        ))
     }
 }
 
@@ -92,6 +125,12 @@ impl Sample<'_> {
     }
 }
 
+/// `l4s.AlgorithmError`.
+pub fn refused(py: Python<'_>, message: &str) -> PyErr {
+    let error = py.import("l4s.errors").and_then(|errors| errors.getattr("AlgorithmError"));
+    error.and_then(|class| class.call1((message,))).map_or_else(|error| error, PyErr::from_value)
+}
+
 /// `l4s.AlgorithmError`: the value from Python, and the expected one.
 pub fn wrong(said: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     // A value that is no number may look like one.
@@ -99,10 +138,7 @@ pub fn wrong(said: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
         Ok(kind) if kind != "int" => format!("; found a {kind}"),
         _ => String::new(),
     };
-    let message = format!("{said} {}: expected {expected}{found}", shown(value));
-    let py = value.py();
-    let error = py.import("l4s.errors").and_then(|errors| errors.getattr("AlgorithmError"));
-    error.and_then(|class| class.call1((message,))).map_or_else(|error| error, PyErr::from_value)
+    refused(value.py(), &format!("{said} {}: expected {expected}{found}", shown(value)))
 }
 
 /// A whole number in a range.

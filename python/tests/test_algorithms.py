@@ -279,6 +279,57 @@ def test_nonsense_of_a_discipline_too(body: str, error: type[Exception], words: 
         l4s.run(BASE, aqm=scope["Wrong"])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("base", "body", "words"),
+    [
+        ("Aqm", " def tick(self, *a): pass", r"tick is never called: tick_ns, .* is not set"),
+        ("Aqm", " def classify(self, p): pass", r"classify is never called: .* dual = True"),
+        ("Aqm", " def l_goes_first(self, *a): pass", "l_goes_first is never called"),
+        ("Aqm", " tick_ns = 10**6\n def tick(self, *a): yield", "tick is a generator"),
+        ("Aqm", " def dequeue(self, p): yield", "dequeue is a generator or a coroutine"),
+        ("Aqm", " async def enqueue(self, p): pass", "enqueue is a generator or a coroutine"),
+        (
+            "Aqm",
+            " def __init__(self): self.dequeue = lambda p: 'drop'",
+            "dequeue is set on the instance: define it in the class",
+        ),
+        ("CongestionControl", " def pacing_rate(self, *a): pass", r"needs steers_alone = True"),
+        (
+            "CongestionControl",
+            " steers_alone = True\n def grow(self, w, ack): pass",
+            "grow is never called: with steers_alone = True, on_ack sets",
+        ),
+        ("CongestionControl", " def on_ack(self, w, ack): yield", "on_ack is a generator"),
+        (
+            "CongestionControl",
+            " def __init__(self): self.on_ack = print",
+            "on_ack is set on the instance",
+        ),
+    ],
+)
+def test_a_method_that_would_never_run_is_refused(
+    base: str, body: str, words: str, tmp_path: Path
+) -> None:
+    scope: dict[str, object] = {"l4s": l4s}
+    exec(f"class Wrong(l4s.{base}):\n{body}", scope)
+    own = {"aqm" if base == "Aqm" else "cc": scope["Wrong"]}
+    with pytest.raises(l4s.AlgorithmError, match=rf"^Wrong\..*{words}"):
+        l4s.run(BASE, **own)  # type: ignore[arg-type]
+    # A sweep too, before it writes anything.
+    with pytest.raises(l4s.AlgorithmError, match=words):
+        l4s.sweep(BASE, tmp_path / "out", **own)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_number_may_have_the_name_of_a_method() -> None:
+    class Mine(l4s.CongestionControl):
+        def __init__(self) -> None:
+            self.alpha = 0.5  # type: ignore[assignment,method-assign]
+
+    short = BASE.with_(duration="1s")
+    assert l4s.run(short, cc=Mine).series["alpha"].null_count > 0
+
+
 def test_no_probability_is_none() -> None:
     class Mine(l4s.Aqm):
         def probability(self) -> None:

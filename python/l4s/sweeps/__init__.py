@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from l4s import _l4s
 from l4s._progress import off, tqdm
-from l4s.algorithms import Aqm, CongestionControl
 from l4s.result import algorithms, check_groups, nanoseconds
 from l4s.sweeps import folder, interrupts, local, ship, tasks
 from l4s.sweeps.asked import Asked
@@ -71,6 +71,7 @@ def sweep(
 
     Raises:
         ScenarioError: a run is refused. Nothing was run or written.
+        AlgorithmError: a class of yours has an invalid attribute, or a method that is never called.
         SweepError: ``out`` holds something else, such as results of another code or with other
             tables kept; or the cluster is gone, or of another l4s.
         ValueError, TypeError: another argument is invalid.
@@ -131,12 +132,8 @@ def _kept(keep: Collection[str], sampling_s: float | None) -> tuple[Collection[s
 
 
 def _try(asked: Asked, own: Mapping[str, Callable[[], Any]]) -> None:
-    """Refuses anything but an algorithm, and groups that do not exist."""
+    """Refuses anything but an algorithm that can run, and groups that do not exist."""
     for scenario in asked.firsts() if own else ():
         check_groups(scenario, own)
     for place, make in own.items():
-        base = Aqm if place == "aqm" else CongestionControl
-        sample = make()
-        if not isinstance(sample, base):
-            what = f"expected a subclass of l4s.{base.__name__}, or what makes one"
-            raise TypeError(f"{sample!r}: {what}")
+        _l4s.check(make, place == "aqm")
