@@ -145,7 +145,8 @@ class Ack:
 class Window:
     """The congestion window and the slow-start threshold of a connection, in whole segments.
 
-    What a method sets holds when it returns.
+    Assignments of `on_ack`, `grow` and `on_restart` take effect when these return; `ssthresh` only
+    reads it.
     """
 
     @property

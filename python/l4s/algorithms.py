@@ -76,6 +76,7 @@ class CongestionControl(_Algorithm):
     def ssthresh(self, window: Window, why: Literal["loss", "timeout", "ecn"]) -> int:
         """The threshold in segments, at least 2, to which the window is reduced.
 
+        It returns the threshold, and changes nothing of ``window``.
         Asked once for each window in which there is a loss, a timeout, or a mark. Not defined, or
         as ``super().ssthresh(window, why)``: half the window.
         """

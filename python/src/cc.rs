@@ -13,7 +13,7 @@ use l4s_units::Duration;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::returns::{Raised, Sample, fraction, truth, whole};
+use crate::returns::{Raised, Sample, fraction, refused, truth, whole};
 
 /// Bytes per second that no link carries.
 const FASTEST: u64 = 1_000_000_000_000;
@@ -83,7 +83,7 @@ impl From<&l4s_cc::Ack> for Ack {
 
 /// The congestion window and the slow-start threshold of a connection, in whole segments.
 ///
-/// A method's assignments take effect when it returns.
+/// Assignments of `on_ack`, `grow` and `on_restart` take effect when these return; `ssthresh` only reads it.
 #[pyclass(module = "l4s")]
 pub struct Window {
     window: l4s_cc::Window,
@@ -287,11 +287,18 @@ impl WindowRule for Control {
         };
         Python::attach(|py| {
             let answer = self.raised.unless(|| {
-                let window = Bound::new(py, Window { window: *window })?;
-                let answer =
-                    self.instance.call_method1(py, intern!(py, "ssthresh"), (window, why))?;
-                let said = format!("{}.ssthresh returned", self.class);
-                segments(&said, answer.bind(py), 2)
+                let handed = Bound::new(py, Window { window: *window })?;
+                let arguments = (handed.clone(), why);
+                let answer = self.instance.call_method1(py, intern!(py, "ssthresh"), arguments)?;
+                if handed.borrow().window != *window {
+                    let message = format!(
+                        "{}.ssthresh changed the window: expected that it returns the threshold; cwnd is \
+                         set in on_ack or grow",
+                        self.class
+                    );
+                    return Err(refused(py, &message));
+                }
+                segments(&format!("{}.ssthresh returned", self.class), answer.bind(py), 2)
             });
             answer.unwrap_or(reno)
         })

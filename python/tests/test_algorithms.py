@@ -216,6 +216,16 @@ def wrong_control(body: str) -> type[l4s.CongestionControl]:
         (" def ssthresh(self, w, why): return 'x'", TypeError, "returned 'x': expected whole segm"),
         (" def ssthresh(self, w, why): return 1", ValueError, "from 2 to"),
         (" def ssthresh(self, w, why): return None", TypeError, "returned None"),
+        (
+            " def ssthresh(self, w, why): w.cwnd = 4",
+            ValueError,
+            "changed the window: expected that",
+        ),
+        (
+            " def ssthresh(self, w, why): w.ssthresh = 4; return 4",
+            ValueError,
+            "cwnd is set in on_ack or",
+        ),
         (" def ssthresh(self, w, why): return 2**40", ValueError, "expected whole segments"),
         (" def grow(self, w, ack): w.cwnd = -3", ValueError, "cwnd = -3"),
         (" def grow(self, w, ack): w.cwnd = 1.5", TypeError, "float"),
