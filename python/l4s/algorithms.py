@@ -53,6 +53,9 @@ class CongestionControl(_Algorithm):
     steers_alone: bool = False
     """Whether :meth:`on_ack` alone sets the window, in every state, as ``cong_control`` of Linux
     does: the transport then neither grows nor reduces it, and asks for :meth:`pacing_rate`."""
+    rng: random.Random
+    """Chance, from the scenario's seed, another for each connection; there once the instance is
+    made."""
 
     def on_ack(self, window: Window, ack: Ack) -> None:
         """Sees every acknowledgement, in every state of the transport, before all else."""

@@ -8,7 +8,7 @@ use l4s_units::{Duration, Ecn, Probability, Time};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::returns::{Raised, Sample, fraction, wrong};
+use crate::returns::{Raised, Sample, fraction, seeded, wrong};
 
 /// A packet at a queue, and the state of the queue. Times are in nanoseconds.
 #[pyclass(frozen, get_all, module = "l4s")]
@@ -105,13 +105,7 @@ pub fn config(make: &Bound<'_, PyAny>, raised: Raised) -> PyResult<foreign::Conf
     let (make, class) = (make.clone().unbind(), Arc::<str>::from(sample.class()?));
     let factory = move |seed: u64| -> Box<dyn Policy> {
         let instance = Python::attach(|py| {
-            let made = raised.unless(|| {
-                let instance = make.call0(py)?;
-                let rng = py.import("random")?.call_method1("Random", (seed,))?;
-                instance.setattr(py, "rng", rng)?;
-                Ok(instance)
-            });
-            made.unwrap_or_else(|| py.None())
+            raised.unless(|| seeded(py, &make, seed)).unwrap_or_else(|| py.None())
         });
         Box::new(Bench { instance, class: class.clone(), defined, raised: raised.clone() })
     };

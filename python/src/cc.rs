@@ -13,7 +13,7 @@ use l4s_units::Duration;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::returns::{Raised, Sample, fraction, refused, truth, whole};
+use crate::returns::{Raised, Sample, fraction, refused, seeded, truth, whole};
 
 /// Bytes per second that no link carries.
 const FASTEST: u64 = 1_000_000_000_000;
@@ -207,8 +207,10 @@ pub fn config(py: Python<'_>, make: Py<PyAny>, raised: Raised) -> PyResult<forei
     }
     let class: Arc<str> = sample.class()?.into();
     let make = move |connection: &Connection| -> Box<dyn foreign::Control> {
-        let instance =
-            Python::attach(|py| raised.unless(|| make.call0(py)).unwrap_or_else(|| py.None()));
+        let instance = Python::attach(|py| {
+            let made = raised.unless(|| seeded(py, &make, connection.seed));
+            made.unwrap_or_else(|| py.None())
+        });
         let raised = raised.clone();
         let reno = reno::Rule::new(&reno::Config::default());
         let control = Control { instance, class: class.clone(), defined, raised, reno };

@@ -36,6 +36,14 @@ impl Raised {
     }
 }
 
+/// An instance of an algorithm, with `rng`: chance from this seed.
+pub fn seeded(py: Python<'_>, make: &Py<PyAny>, seed: u64) -> PyResult<Py<PyAny>> {
+    let instance = make.call0(py)?;
+    let rng = py.import("random")?.call_method1("Random", (seed,))?;
+    instance.setattr(py, "rng", rng)?;
+    Ok(instance)
+}
+
 /// An algorithm as `make` makes it, to read its attributes.
 pub struct Sample<'py> {
     /// The instance.

@@ -96,6 +96,23 @@ def test_chance_is_the_seed_s() -> None:
     assert runs[0] == runs[1] != runs[2].replace('"seed":2', '"seed":1')
 
 
+def test_each_connection_has_chance_of_its_own() -> None:
+    first: list[float] = []
+
+    class Draws(l4s.CongestionControl):
+        def on_ack(self, window: l4s.Window, ack: l4s.Ack) -> None:
+            if not hasattr(self, "drawn"):
+                self.drawn = self.rng.random()
+                first.append(self.drawn)
+            if self.rng.random() < 0.01:
+                window.cwnd += 1
+
+    two = BASE.with_({"group.A.flows": 2}, duration="2s")
+    runs = [l4s.run(two.with_(seed=seed), cc=Draws).summary_json for seed in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2].replace('"seed":2', '"seed":1')
+    assert first[:3] == first[3:6] and len(set(first)) == 6
+
+
 def test_two_queues_of_python_are_told_apart() -> None:
     result = l4s.run(BASE.with_({"group.A.cc": "prague"}), aqm=Dual)
     low, classic = result.summary["queues"]
