@@ -174,7 +174,8 @@ def run(
     Args:
         scenario: a scenario, or an argument of :class:`Scenario`.
         tables: whether time series are kept; histograms and flows always are.
-        sampling_s: seconds between their samples; chosen by the length of the run unless set.
+        sampling_s: seconds between their samples; chosen by the length of the run unless set. There
+            may be 50 million rows.
         aqm: a discipline of your own in the place of the scenario's: a subclass of :class:`Aqm`, or
             a function that makes one.
         cc: a congestion control of your own for all groups, or several by group, likewise.
@@ -183,7 +184,8 @@ def run(
 
     Raises:
         ScenarioError: the scenario is refused.
-        ValueError: it has several runs, or no group of that name.
+        ValueError: it has several runs, or no group of that name; or ``sampling_s`` is zero, less,
+            or so small that memory has no room for the samples.
         AlgorithmError: a class of yours has an invalid attribute or a method that is never called,
             or returned something invalid.
         Exception: an exception of a class of yours, with its own traceback.

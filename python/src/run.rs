@@ -39,6 +39,9 @@ pub fn run(
     cc: Option<Vec<(String, Py<PyAny>)>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Record> {
+    if let Some(interval) = sampling_ns.filter(|_| tables) {
+        run.check_sampling(interval)?;
+    }
     let mut own = Own::new(run.point.scenario.clone());
     if let Some(aqm) = aqm {
         own.set_aqm(&aqm)?;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
-use l4s_measure::{Quantities, Summary};
+use l4s_measure::{Quantities, Summary, series_rows};
 use l4s_scenario::{
     Assert, Files, Point, Refused, bundled as all_bundled, copies, show, with_copy,
 };
+use l4s_units::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -16,6 +17,9 @@ use crate::refusal::refused;
 
 /// Several threads check this number of runs. For a smaller one they are not worth their start.
 const MANY: usize = 500;
+
+/// The most rows of the time series of a run: several gigabytes.
+const MOST_ROWS: u64 = 50_000_000;
 
 /// A scenario as it was read, with every run of it.
 #[pyclass(frozen, module = "l4s._l4s")]
@@ -211,6 +215,23 @@ impl Run {
     /// Its identity: sixteen digits, the same on every machine.
     fn key(&self) -> String {
         identity(&self.point)
+    }
+
+    /// Raises where time series with samples this number of nanoseconds apart are larger than memory.
+    pub(crate) fn check_sampling(&self, interval: u64) -> PyResult<()> {
+        let scenario = &self.point.scenario;
+        let rows = series_rows(scenario, Some(Duration::from_nanos(interval)));
+        if rows <= MOST_ROWS {
+            return Ok(());
+        }
+        let of_a_sample = series_rows(scenario, Some(Duration::from_nanos(u64::MAX)));
+        let samples = (MOST_ROWS / of_a_sample).max(1);
+        let least = scenario.duration.as_nanos() / samples + 1;
+        let [found, least] = [interval, least].map(|nanos| nanos as f64 / 1e9);
+        Err(PyValueError::new_err(format!(
+            "sampling_s = {found}: {rows} rows of time series, and memory has room for {MOST_ROWS}: \
+             expected at least {least}, or tables=False"
+        )))
     }
 
     /// A note for people whose settings are seldom intended.

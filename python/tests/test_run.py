@@ -203,6 +203,21 @@ def test_what_cannot_be_run_is_refused() -> None:
         l4s.run("nowhere.toml")
 
 
+def test_more_samples_than_memory_has_room_for_are_refused(tmp_path) -> None:
+    with pytest.raises(ValueError, match=r"sampling_s = 0\.000000001: \d{11,} rows") as refused:
+        l4s.run(SHORT, sampling_s=1e-9)
+    # The least that is accepted is so, and no less.
+    least = float(re.search(r"at least (\S+),", str(refused.value))[1])  # type: ignore[index]
+    one = SHORT._only()
+    one.check_sampling(round(least * 1e9))
+    with pytest.raises(ValueError, match="sampling_s"):
+        one.check_sampling(round(least * 1e9) - 1)
+    assert len(l4s.run(SHORT, sampling_s=1e-9, tables=False).series) == 0
+    with pytest.raises(ValueError, match="rows of time series"):
+        l4s.sweep(SHORT, tmp_path / "out", keep=["series"], sampling_s=1e-9)
+    assert not (tmp_path / "out").exists()
+
+
 def test_assertions_that_fail_are_said_with_what_was_found() -> None:
     that = ["link.utilization > 0.5", "queues.L.delay_ms.p99 < 1e-3"]
     scenario = SHORT.with_({"assert": [{"that": text} for text in that]})

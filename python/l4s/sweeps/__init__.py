@@ -79,7 +79,11 @@ def sweep(
     asked = Asked(grid)
     own = algorithms(aqm, cc)
     # Before anything of them is asked, which may change them.
-    manifest = folder.manifest(*_kept(keep, sampling_s), own)
+    kept, sampling_ns = _kept(keep, sampling_s)
+    manifest = folder.manifest(kept, sampling_ns, own)
+    if sampling_ns is not None and "series" in kept:
+        for scenario in asked.firsts():
+            scenario._only().check_sampling(sampling_ns)
     _try(asked, own)
     shipped = ship.packed(own)
     batches = Batches(batch)
