@@ -6,10 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import index
-from typing import SupportsIndex, overload
+from typing import SupportsIndex, TypeVar, overload
 
 from l4s import _l4s, _toml
 from l4s._toml import Value
+from l4s.errors import ScenarioError
+
+V = TypeVar("V")
 
 
 class Scenario:
@@ -141,6 +144,11 @@ class Scenario:
 
         ``s.with_(seed=7)``, ``s.with_(**{"link.rate": "40mbit", "group.*.rtt": "20ms"})`` or
         ``s.with_({"aqm": {"kind": "pie"}})``.
+
+        Raises:
+            ScenarioError: the scenario is refused with them.
+            ValueError: a key is given twice.
+            TypeError: a value is none of TOML's.
         """
         return self._but(self._settings + _settings(changes, settings))
 
@@ -157,8 +165,13 @@ class Scenario:
         Args:
             axes: a key and its values each; the last varies fastest.
             seeds: the seeds of each, or how many, from the scenario's own on.
+
+        Raises:
+            ValueError: a key is given twice, has no value, or is one that the ``[sweep]`` of the
+                scenario varies, so that runs of it would be the same.
+            TypeError: something else than values is given.
         """
-        return Grid(self, {**(axes or {}), **more}, seeds)
+        return Grid(self, _together(axes, more), seeds)
 
     def to_toml(self) -> str:
         """Its only run as TOML, with every default spelled out and explained.
@@ -206,7 +219,17 @@ def _here() -> str:
 
 
 def _settings(changes: Mapping[str, Value] | None, more: Mapping[str, Value]) -> tuple[str, ...]:
-    return tuple(_toml.setting(key, value) for key, value in {**(changes or {}), **more}.items())
+    return tuple(_toml.setting(key, value) for key, value in _together(changes, more).items())
+
+
+def _together(first: Mapping[str, V] | None, more: Mapping[str, V]) -> dict[str, V]:
+    """Both, which have no key in common."""
+    first = first or {}
+    twice = sorted(more.keys() & first.keys())
+    if twice:
+        key = twice[0]
+        raise ValueError(f"{key} is given twice: {first[key]!r} and {more[key]!r}")
+    return {**first, **more}
 
 
 class Grid(Sequence[Scenario]):
@@ -236,11 +259,36 @@ class Grid(Sequence[Scenario]):
             key: values if isinstance(values, range) else tuple(values)
             for key, values in axes.items()
         }
+        if seeds is not None and "seed" in self.axes:
+            raise ValueError(f"seed is given twice: {self.axes['seed']!r} and seeds = {seeds!r}")
         if seeds is not None:
             self.axes["seed"] = seeds if isinstance(seeds, range) else tuple(seeds)
         empty = [key for key, values in self.axes.items() if not values]
         if empty:
             raise ValueError(f"{empty[0]}: expected at least one value")
+        self._check_own()
+
+    def _check_own(self) -> None:
+        """Refuses axes that make runs of the scenario's own sweep the same."""
+        if len(self.scenario) == 1 or not self.axes:
+            return
+        plan, step = self.scenario._plan, len(self) // len(self.scenario)
+        seen: dict[_l4s.Run, int] = {}
+        for number in range(len(plan)):
+            try:
+                run = self._template.run(self.settings(number * step))
+            except ScenarioError:
+                # It is refused as any other run, when somebody asks for it.
+                return
+            first = seen.setdefault(run, number)
+            if first != number and plan.run(first) != plan.run(number):
+                pins = set(self._own[first]) ^ set(self._own[number])
+                keys = ", ".join(sorted({pin.partition("=")[0] for pin in pins}))
+                raise ValueError(
+                    f"{', '.join(self.axes)}: the [sweep] of {self.scenario.name} varies {keys}, "
+                    "and with these axes the same run is there several times\n"
+                    "  help: .runs[0].grid(...) begins with one of its runs"
+                )
 
     @cached_property
     def _own(self) -> list[list[str]]:

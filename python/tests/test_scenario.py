@@ -128,6 +128,65 @@ def test_what_cannot_be_a_grid_is_refused() -> None:
     assert refused.value.key == "link.rate"
 
 
+def test_a_grid_that_repeats_the_runs_of_a_sweep_is_refused() -> None:
+    text = 'link.rate = "1mbit"\n[[group]]\nname = "A"\ncc = "reno"\nrtt = "10ms"\n[sweep]\n'
+    swept = l4s.Scenario.from_toml(text + '"link.rate" = ["1mbit", "2mbit"]\n')
+    words = r"link\.rate, seed: the \[sweep\] of scenario varies link\.rate, and with these axes"
+    with pytest.raises(ValueError, match=words):
+        swept.grid({"link.rate": ["4mbit", "5mbit", "6mbit"]}, seeds=2)
+    assert len(swept.runs[0].grid({"link.rate": ["4mbit", "5mbit", "6mbit"]})) == 3
+    assert len(set(swept.grid({"group.A.rtt": ["5ms", "6ms"]}, seeds=2).keys())) == 8
+    seeds = l4s.Scenario.from_toml(text + "seed = [1, 2]\n")
+    with pytest.raises(ValueError, match=r"^seed: the \[sweep\] of scenario varies seed"):
+        seeds.grid(seeds=2)
+    # What is refused is so when it is asked for.
+    with pytest.raises(l4s.ScenarioError):
+        swept.grid({"link.rate": ["4mbti"]}).keys()
+
+
+def test_what_is_given_twice_is_refused() -> None:
+    one = l4s.Scenario(**BASE)
+    rates = {"link.rate": ["4mbit"]}
+    with pytest.raises(ValueError, match=r"link\.rate is given twice: \['4mbit'\] and \['5mbit'\]"):
+        one.grid(rates, **{"link.rate": ["5mbit"]})
+    with pytest.raises(ValueError, match=r"seed is given twice: \(5, 6\) and seeds = "):
+        one.grid({"seed": [5, 6]}, seeds=3)
+    with pytest.raises(ValueError, match="seed is given twice: 1 and 2"):
+        one.with_({"seed": 1}, seed=2)
+
+
+def test_dotted_keys_and_tables_make_one_table() -> None:
+    whole = l4s.Scenario(**BASE, aqm={"kind": "dualpi2", "target": "3ms"})
+    kind = {"kind": "dualpi2"}
+    assert l4s.Scenario(**BASE, **{"aqm.target": "3ms"}, aqm=kind) == whole
+    assert l4s.Scenario(**BASE, aqm=kind, **{"aqm.target": "3ms"}) == whole
+    for tables, words in [
+        ({"aqm": "dualpi2", "aqm.target": "3ms"}, '`aqm` is "dualpi2", expected a table'),
+        ({"aqm.target": "3ms", "aqm": "dualpi2"}, '`aqm.target`: `aqm` is "dualpi2", expected a'),
+        ({"aqm": {"kind": "pie"}, "aqm.kind": "red"}, '`aqm.kind`: given twice, "pie" and "red"'),
+        ({"group.A.rtt": "5ms"}, "`group` is [{ name"),
+    ]:
+        with pytest.raises(l4s.ScenarioError, match=re.escape(words)) as refused:
+            l4s.Scenario(**BASE, **tables)  # type: ignore[arg-type]
+        assert str(refused.value).startswith("error: ") and refused.value.key in tables
+
+
+def test_a_value_that_is_none_of_toml_is_named(tmp_path) -> None:
+    one = l4s.Scenario(**BASE)
+    with pytest.raises(TypeError, match=r"duration = b'30s': a scenario has texts"):
+        one.with_(duration=b"30s")
+    with pytest.raises(TypeError, match="aqm = None: a scenario has texts"):
+        l4s.Scenario(**BASE, aqm=None)
+    with pytest.raises(TypeError, match=r"aqm\.target = None"):
+        one.with_(aqm={"kind": "pie", "target": None})
+    # A path is a text.
+    path = tmp_path / "t.csv"
+    path.write_text("time_s,rate_mbps\n0,5\n1,15\n2,\n")
+    traced = l4s.Scenario(**{**BASE, "link": {"trace": path}})
+    assert traced == l4s.Scenario(**{**BASE, "link": {"trace": str(path)}})
+    assert traced.with_({"link.trace": path}) == traced
+
+
 def test_a_refusal_is_that_of_the_command_line(command: str, tmp_path) -> None:
     for text, setting, key in [
         (None, ("link.rat", "40mbit"), "link.rat"),
