@@ -13,6 +13,7 @@ from drawn import DUALPI2, PIE, crosses, data, heights, labels, run_of
 from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer, ErrorbarContainer
 
+import l4s
 from l4s import figures
 from l4s.figures import colours, names, squares
 from l4s.figures.downloads import theoretical_ms
@@ -393,3 +394,20 @@ def test_every_figure_of_the_papers_can_be_asked_for() -> None:
     assert all(paper.paper and paper.shows for paper in figures.PAPERS.values())
     shown = {name for paper in figures.PAPERS.values() for name in paper.options.get("show", ())}
     assert shown <= {*PANELS, *QUANTITIES}
+
+
+def test_groups_with_one_control_differ_in_name_and_colour() -> None:
+    groups = [{"name": name, "cc": "cubic", "rtt": "10ms"} for name in ("A", "B")]
+    groups.append({"name": "C", "cc": "reno", "rtt": "10ms"})
+    three = l4s.run(l4s.Scenario(duration="2s", link={"rate": "10mbit"}, group=groups))
+    axes = figures.time_series(three, ("rate", "output"))
+    for ax in axes[:, 0]:
+        assert sorted(labels(ax)) == ["Cubic A", "Cubic B", "Reno"]
+    lines = axes[0, 0].get_lines()
+    assert len({line.get_color() for line in lines}) == 3
+    assert lines[-1].get_color() == colours.LIGHT.traffic["classic"]
+    areas = {str(area.get_facecolor()) for area in axes[1, 0].collections}
+    assert len(areas) == 3
+    ax = figures.delay_distribution(three, scope="group")[0, 0]
+    assert sorted(labels(ax)) == ["Cubic A", "Cubic B", "Reno"]
+    assert len({line.get_color() for line in ax.get_lines()}) == 3

@@ -49,12 +49,15 @@ def delay_distribution(
         axes = grid_of_axes(1, len(numbers), (TEXT, 2.2), sharex=True, sharey=True)
     array = given_axes(axes, 1, len(numbers))
     for ax, number in zip(array[0], numbers, strict=True):
-        senders = Senders(about, number)
-        for name, (ms, share) in cumulated(table.of_runs([number]), scope).items():
-            kind = {"L": "l4s", "C": "classic", "Q": "udp"}.get(name) or senders.kind(name)
-            queue = names.QUEUES.get(name, name) or "single queue"
-            label = queue if scope == "queue" else senders.name(name)
-            colour = palette().traffic[kind]
+        shares = cumulated(table.of_runs([number]), scope)
+        senders = Senders(about, number, list(shares))
+        for name, (ms, share) in shares.items():
+            if scope == "queue":
+                kind = {"L": "l4s", "C": "classic"}.get(name, "udp")
+                label = names.QUEUES.get(name, name) or "single queue"
+                colour = palette().traffic[kind]
+            else:
+                kind, label, colour = senders.kind(name), senders.label(name), senders.colour(name)
             ax.step(ms, 100 * share, where="post", color=colour, ls=DASHES[kind], label=label)
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: names.digits(value)))

@@ -101,8 +101,8 @@ def time_series(
         axes = grid_of_axes(*shape, (TEXT, height), sharex=True, sharey="row")
     array = given_axes(axes, *shape)
     for column, number in enumerate(numbers):
-        senders = Senders(about, number)
         own = table.of_runs([number])
+        senders = Senders(about, number, _groups(own))
         for row, name in enumerate(shown):
             above = _draw(array[row, column], QUANTITIES[name], own, senders)
             if row == 0 and len(numbers) > 1:
@@ -130,10 +130,14 @@ def numbers_of(table: Table, run: int | Sequence[int] | None) -> list[int]:
 
 
 class Senders:
-    """Names and colours of the groups and queues of a run; plain ones without the table of runs."""
+    """Names and colours of the groups and queues of a run; plain ones without the table of runs.
 
-    def __init__(self, runs: Table | None, number: int) -> None:
+    Of ``groups`` that answer congestion alike, each but the first has a colour of its own.
+    """
+
+    def __init__(self, runs: Table | None, number: int, groups: Sequence[str] = ()) -> None:
         self._runs = runs
+        self._groups = groups
         numbers = np.zeros(0) if runs is None else runs.floats("run")
         self._row = [int(row) for row in np.flatnonzero(numbers == number)]
         self._number = number
@@ -149,6 +153,19 @@ class Senders:
         if self._runs is None or f"group_{group}_cc" not in self._runs.names:
             return group
         return sender_of(self._runs, group, self._row)
+
+    def label(self, group: str) -> str:
+        """Its congestion control, with the name of the group where another one has the same."""
+        name = self.name(group)
+        same = [other for other in self._groups if self.name(other) == name]
+        return f"{name} {group}" if len(same) > 1 and name != group else name
+
+    def colour(self, group: str) -> str:
+        """The colour of its kind, or one of its own."""
+        kind = self.kind(group)
+        alike = [other for other in self._groups if self.kind(other) == kind]
+        nth = alike.index(group) if group in alike else 0
+        return palette().rest[(nth - 1) % len(palette().rest)] if nth else palette().traffic[kind]
 
     def title(self) -> str:
         """The settings that distinguish the run from the others."""
@@ -197,6 +214,13 @@ def _lines(table: Table, quantity: Quantity) -> dict[str, tuple[Floats, Floats]]
     return {found[i]: (times[codes == i], values[codes == i]) for i in order}
 
 
+def _groups(table: Table) -> list[str]:
+    """The groups and UDP sources of a run, in order."""
+    pairs = zip(table.texts("scope"), table.texts("name"), strict=True)
+    found = {name.partition(".")[0] for scope, name in pairs if scope in ("group", "flow")}
+    return sorted(found)
+
+
 def _parts(name: str) -> tuple[str, int]:
     """``B.10`` as group and flow."""
     group, _, flow = name.partition(".")
@@ -233,8 +257,7 @@ def _look(scope: str, name: str, senders: Senders) -> tuple[str, str, str]:
     if scope == "queue":
         kind = {"L": "l4s", "C": "classic"}.get(name, "udp")
         return names.QUEUES.get(name, name) or "single queue", palette().traffic[kind], DASHES[kind]
-    kind = senders.kind(name)
-    return senders.name(name), palette().traffic[kind], DASHES[kind]
+    return senders.label(name), senders.colour(name), DASHES[senders.kind(name)]
 
 
 def _stack(ax: Axes, lines: Mapping[str, tuple[Floats, Floats]], senders: Senders) -> None:
@@ -244,8 +267,8 @@ def _stack(ax: Axes, lines: Mapping[str, tuple[Floats, Floats]], senders: Sender
     areas = ax.stackplot(
         all_times,
         *parts,
-        labels=[senders.name(name) for name in lines],
-        colors=[palette().traffic[kind] for kind in kinds],
+        labels=[senders.label(name) for name in lines],
+        colors=[senders.colour(name) for name in lines],
         edgecolor=palette().paper,
         linewidth=0.3,
     )
