@@ -14,6 +14,7 @@ import pytest
 from drawn import PIE, crosses, data, labels
 from matplotlib.figure import Figure
 
+import l4s
 from l4s import figures
 from l4s.figures import colours
 from l4s.figures.tables import read
@@ -49,6 +50,21 @@ def test_text_of_any_kind_is_text(kind: Any) -> None:
             table = table.set_column(place, name, table[name].cast(kind))
     ax = figures.utilization(table, where=PIE)
     assert list(crosses(ax)[0]) == list(crosses(figures.utilization(data("grid"), where=PIE))[0])
+
+
+def test_the_folder_of_a_sweep_is_one_of_results(tmp_path: Path, client: Any) -> None:
+    grid = l4s.Scenario("one-against-one").with_(duration="200ms").grid(seeds=2)
+    swept = l4s.sweep(grid, tmp_path / "out", client=client, keep=["series"])
+    drawn = [crosses(figures.delay_crosses(source))[0] for source in (swept, tmp_path / "out")]
+    assert list(drawn[0]) == list(drawn[1])
+    # The table of runs is that beside the series.
+    axes = figures.time_series(tmp_path / "out", "rate", run=1)
+    assert "DCTCP" in labels(axes[0, 0])
+    with pytest.raises(l4s.SweepError, match=r"has no delays: .*keep=\['delays'\]"):
+        figures.delay_distribution(tmp_path / "out")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(l4s.SweepError, match="no results of l4s"):
+        figures.delay_crosses(tmp_path / "empty")
 
 
 def test_a_folder_brings_its_other_tables(tmp_path: Path) -> None:

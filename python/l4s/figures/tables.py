@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from l4s.sweeps import results
+
 
 class ArrowStream(Protocol):
     """Data that Arrow can read: a table of pyarrow, polars, pandas, or of this package."""
@@ -29,7 +31,8 @@ class Results(Protocol):
         """A row per run."""
 
 
-#: A table, an object with several, or the path of a result folder or of a parquet file.
+#: A table, an object with several, or the path of a result folder, of one of a sweep, or of a
+#: parquet file.
 Source: TypeAlias = "ArrowStream | Results | str | os.PathLike[str] | Table"
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -123,17 +126,20 @@ def missing(table: Table, column: str) -> ValueError:
 def read(source: Source, name: str) -> Table:
     """A caller's data, as the table ``name`` of a result folder.
 
-    Paths are of a folder, from which ``NAME.parquet`` is read, or of a parquet file; all else is
-    left to ``pyarrow.table``: objects with ``__arrow_c_stream__``, record batches, data frames of
+    Paths are of a folder that :func:`l4s.read` reads, or of a parquet file; all else is left to
+    ``pyarrow.table``: objects with ``__arrow_c_stream__``, record batches, data frames of
     pandas, and mappings of columns.
     """
     if isinstance(source, Table):
         return source
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
-        if os.path.isdir(path):
-            path = os.path.join(path, f"{name}.parquet")
-        return Table(pq.read_table(path), name)
+        if not os.path.isdir(path):
+            return Table(pq.read_table(path), name)
+        alone = os.path.join(path, f"{name}.parquet")
+        if os.path.isfile(alone):
+            return Table(pq.read_table(alone), name)
+        source = results.read(path)
     if _holds(source, name):
         source = getattr(source, name)
     return Table(_plain(pa.table(source)), name)
@@ -162,7 +168,9 @@ def beside(source: Source, other: Source | None, name: str) -> Table | None:
     if isinstance(source, (str, os.PathLike)):
         folder = os.fspath(source)
         folder = folder if os.path.isdir(folder) else os.path.dirname(folder)
-        if os.path.isfile(os.path.join(folder, f"{name}.parquet")):
+        table = os.path.join(folder, name)
+        # The latter is one of a sweep.
+        if os.path.isfile(f"{table}.parquet") or os.path.isdir(table):
             return read(folder, name)
     return None
 
