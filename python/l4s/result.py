@@ -93,7 +93,10 @@ class Result:
 
     @property
     def command(self) -> str:
-        """The command that does the same, except for algorithms of your own."""
+        """The command that does the same, except for algorithms of your own.
+
+        The path of a scenario is as it was given. One that was written in Python is in the command.
+        """
         return self._record.command
 
     @property
