@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from l4s import _l4s, _progress
 from l4s._cores import cores
 from l4s.errors import SweepError
-from l4s.result import algorithms
 
 if TYPE_CHECKING:
     from l4s.result import MakeAqm, MakeCc
@@ -70,7 +69,8 @@ class Judgement:
 class Evaluation:
     """The verdicts on a congestion control or a queue discipline. A notebook shows a table.
 
-    ``evaluation["loss-of-many"]`` is the verdict on one criterion.
+    ``evaluation["loss-of-many"]`` is the verdict on one criterion. As of a mapping, ``in``,
+    ``len`` and iteration are about the names of criteria, in the order of the chapters.
     """
 
     name: str
@@ -95,6 +95,13 @@ class Evaluation:
             if verdict.id == id:
                 return verdict
         raise KeyError(f"{id}: {_expected(id, [verdict.id for verdict in self.verdicts])}")
+
+    def __iter__(self) -> Iterator[str]:
+        return (verdict.id for verdict in self.verdicts)
+
+    def __len__(self) -> int:
+        """How many criteria there are, also those that do not apply."""
+        return len(self.verdicts)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes ``index.html``, ``evaluation.json`` and ``evaluation.md`` into ``folder``.
@@ -150,8 +157,7 @@ def evaluate(
         AlgorithmError: a class of yours returned something invalid.
         Exception: an exception of a class of yours, with its own traceback.
     """
-    if not isinstance(control, str):
-        algorithms(None, control)
+    _check_entrant("control", control, "CongestionControl")
     return _evaluated("evaluate", control, quick, chapters, progress)
 
 
@@ -181,9 +187,14 @@ def evaluate_aqm(
         AlgorithmError: a class of yours returned something invalid.
         Exception: an exception of a class of yours, with its own traceback.
     """
-    if not isinstance(discipline, str):
-        algorithms(discipline, None)
+    _check_entrant("discipline", discipline, "Aqm")
     return _evaluated("evaluate_aqm", discipline, quick, chapters, progress)
+
+
+def _check_entrant(argument: str, entrant: object, base: str) -> None:
+    if not isinstance(entrant, str) and not callable(entrant):
+        what = f"expected a name, a subclass of l4s.{base}, or a function that makes one"
+        raise TypeError(f"{argument} = {entrant!r}: {what}")
 
 
 def _evaluated(

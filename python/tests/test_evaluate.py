@@ -48,6 +48,13 @@ def numbers(evaluation: l4s.Evaluation) -> list[object]:
     ]
 
 
+def test_an_evaluation_is_a_mapping_of_criteria(reno: l4s.Evaluation) -> None:
+    ids = [verdict.id for verdict in reno.verdicts]
+    assert list(reno) == ids and len(reno) == len(ids)
+    assert ids[0] in reno and "none-such" not in reno
+    assert [reno[name] for name in reno] == list(reno.verdicts)
+
+
 def test_reno_in_python_has_the_verdicts_of_reno(
     reno: l4s.Evaluation, plain: l4s.Evaluation
 ) -> None:
@@ -134,8 +141,10 @@ def test_what_is_no_control_is_refused() -> None:
         l4s.evaluate("cubik")
     with pytest.raises(l4s.ScenarioError, match='did you mean "best"'):
         l4s.evaluate("prague:bets")
-    with pytest.raises(TypeError, match=r"cc = <.*Plain.*>: expected a subclass of l4s\.Cong"):
-        l4s.evaluate(Plain())  # type: ignore[arg-type]
+    words = r": expected a name, a subclass of l4s\.CongestionControl, or a function that makes one"
+    for control in (Plain(), None, 3):
+        with pytest.raises(TypeError, match=r"^control = .*" + words):
+            l4s.evaluate(control)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"expected a subclass of l4s\.CongestionControl"):
         l4s.evaluate(l4s.Aqm)  # type: ignore[arg-type]
 
@@ -208,5 +217,9 @@ def test_what_is_no_discipline_is_refused() -> None:
         l4s.evaluate_aqm("pye")
     with pytest.raises(TypeError, match=r"expected a subclass of l4s\.Aqm"):
         l4s.evaluate_aqm(Plain)  # type: ignore[arg-type]
+    with pytest.raises(
+        TypeError, match=r"discipline = None: expected a name, a subclass of l4s\.Aqm"
+    ):
+        l4s.evaluate_aqm(None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="did you mean 'bursts'"):
         l4s.evaluate_aqm("pie", chapters=["burst"])
