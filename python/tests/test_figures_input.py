@@ -200,6 +200,18 @@ def test_every_function_says_which_column_it_misses(draw: Any, column: str, scen
     assert f"l4s run {scenario} " in str(refused.value)
 
 
+def test_tables_without_rows_are_refused() -> None:
+    one = l4s.Scenario("one-against-one").runs[0].with_(duration="200ms")
+    bare = l4s.run(one, tables=False)
+    for draw in (figures.time_series, lambda bare: figures.time_series(bare, run=0)):
+        with pytest.raises(ValueError, match=r"series has no rows: .* tables=True"):
+            draw(bare)
+    with pytest.raises(ValueError, match="flows has no completed download"):
+        figures.completion(bare)
+    # A number of NumPy's is one.
+    figures.time_series(l4s.run(one), "rate", run=np.int64(0))
+
+
 @pytest.mark.parametrize(
     ("draw", "says"),
     [

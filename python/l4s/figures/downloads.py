@@ -68,6 +68,8 @@ def completion(
     about = chosen(about, where)
     table = read(flows, "flows")
     table.needs("run", "group", "size", "completion_ms", "end_s")
+    if not np.any(table.floats("completion_ms") > 0):
+        raise ValueError("flows has no completed download: [[web]] of a scenario makes some")
     places, shape = _grid(about, grid)
     if axes is None:
         size = (TEXT, 2.3) if shape[0] == 1 else (TEXT, 0.6 + 1.15 * shape[0])

@@ -118,9 +118,11 @@ def time_series(
 def numbers_of(table: Table, run: int | Sequence[int] | None) -> list[int]:
     """Those runs, or the first four that there are."""
     there = sorted({int(number) for number in table.floats("run")})
+    if not there:
+        raise ValueError(f"{table.name} has no rows: a run keeps time series with tables=True")
     if run is None:
         return there[:4]
-    wanted = [run] if isinstance(run, int) else list(run)
+    wanted = [int(run)] if isinstance(run, (int, np.integer)) else list(run)
     unknown = [number for number in wanted if number not in there]
     if unknown:
         raise ValueError(
