@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::chance::{self, RARE, mean};
 use crate::failure::{Failure, unwritten};
 use crate::table::{Align, aligned};
-use crate::{print, report};
+use crate::{headline, print, report};
 
 /// Without several seeds on both sides, differences below this are not shown.
 const SMALL: f64 = 0.05;
@@ -156,9 +156,10 @@ fn conditions(runs: &[Run], apart: &BTreeSet<String>) -> Vec<Condition> {
 
 /// The settings of a run that are `wanted`.
 fn label(run: &Summary, wanted: impl Fn(&str) -> bool) -> String {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let set = run.set.iter().filter(|(key, _)| wanted(key));
-    set.map(|(key, value)| format!("{key}={}", text(value))).collect::<Vec<_>>().join(" ")
+    set.map(|(key, value)| format!("{key}={}", headline::text(Some(value))))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The quantities that people compare, with the value in each run that has it. A group may have the name of a queue.

@@ -6,15 +6,13 @@ use std::path::Path;
 use l4s_measure::files::Dir;
 use l4s_measure::inventory::Inventory;
 use l4s_measure::{ResultError, Results, Row, RowsByRun, Run, RunRecord};
-use l4s_report::SCENARIOS;
+use l4s_report::{MOST_SCENARIOS, SCENARIOS};
 use l4s_scenario::{Plan, record};
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::folder::{Existing, Folder, Manifest, TABLE, aside, failed};
-
-/// Longer lists of scenarios are none that l4s wrote.
-const MOST_SCENARIOS: u64 = 2 << 30;
+use crate::measured::settings;
 
 /// Takes a folder with finished runs that are all of this plan, which has others too, and keeps them. `None` of any
 /// other folder.
@@ -62,8 +60,8 @@ fn places(
     for (run, scenario) in results.runs().iter().zip(&scenarios) {
         let Some(&number) = numbers.get(run.command.as_str()) else { return Ok(None) };
         let point = &plan.points[number];
-        let set = point.set.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
-        if run.summary.set != set.collect() || record(&point.scenario).map_err(failed)? != *scenario
+        if run.summary.set != settings(point)
+            || record(&point.scenario).map_err(failed)? != *scenario
         {
             return Ok(None);
         }

@@ -254,7 +254,8 @@ fn names(summaries: &[Summary], of: impl Fn(&Summary) -> Vec<String>) -> Vec<Str
     summaries.iter().flat_map(of).filter(|name| seen.insert(name.clone())).collect()
 }
 
-fn text(value: Option<&serde_json::Value>) -> String {
+/// The value of a setting, without the quotes of a text.
+pub fn text(value: Option<&serde_json::Value>) -> String {
     match value {
         None => "-".to_owned(),
         Some(serde_json::Value::String(text)) => text.clone(),

@@ -12,7 +12,7 @@ use l4s_measure::{
 use l4s_model::{FlowId, Scenario};
 use l4s_scenario::{Plan, Point};
 use l4s_substrate::{Engine, Observe, ProgramHost, Programs, Ran, to_the_end};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::args::{Substrate, Trace};
 use crate::check::Checks;
@@ -125,12 +125,11 @@ pub fn run(
     command: &str,
     keep: Keep<'_>,
 ) -> Result<Finished, Failure> {
-    let set = point.set.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
     let origin = Origin {
         on: name(engine).to_owned(),
         version: VERSION.to_owned(),
         code: CODE.to_owned(),
-        set: set.collect(),
+        set: settings(point),
         command: command.to_owned(),
     };
     let scenario = &point.scenario;
@@ -211,6 +210,11 @@ fn add_recognised(rows: &mut [FlowRow], recognised: Vec<(FlowId, l4s_flows::Row)
         row.handshake_ms = found.handshake_ms;
         row.rtt_mean_ms = found.rtt_mean_ms;
     }
+}
+
+/// The settings of a run, in the form of its summary.
+pub fn settings(point: &Point) -> Map<String, Value> {
+    point.set.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect()
 }
 
 /// Runs a scenario, with its programs where it has some.

@@ -53,6 +53,8 @@ pub struct Written {
 /// The file of a result folder that holds the [`Scenario`](l4s_model::Scenario) of each run, in
 /// order, as JSON.
 pub const SCENARIOS: &str = "scenarios.json";
+/// The most bytes of it: about 1 kB per run with few flows.
+pub const MOST_SCENARIOS: u64 = 2 << 30;
 /// The message about results that no page shows.
 pub const TOO_LARGE: &str = "too large for a report";
 /// Maximum bytes of data in a page: some 10,000 runs. A browser takes a while for them, and drawing the

@@ -11,7 +11,7 @@ use crate::gather::{Source, chosen, gather};
 use crate::programs::ProgramFlows;
 use crate::sketch;
 use crate::thin::Lines;
-use crate::{Data, ReportError, SCENARIOS, Sketch, TOO_LARGE};
+use crate::{Data, MOST_SCENARIOS, ReportError, SCENARIOS, Sketch, TOO_LARGE};
 
 /// The file of a result folder that holds the scenario as a person reads and runs it.
 const SCENARIO: &str = "scenario.toml";
@@ -62,8 +62,6 @@ fn source(dir: &Path, results: &Results, label: String) -> Result<Source, Report
 
 /// Maximum bytes of a scenario, as in the reader of scenarios.
 const LONGEST: u64 = 16 << 20;
-/// The most bytes of the scenarios of all runs: about 1 kB per run with few flows.
-const MOST_SCENARIOS: u64 = 2 << 30;
 /// The most bins of histograms that are read of a run: those of l4s have a few thousand per queue.
 const BINS: usize = 500_000;
 /// The most flows that are read of a run, evenly taken of more.
