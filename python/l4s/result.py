@@ -95,7 +95,8 @@ class Result:
     def command(self) -> str:
         """The command that does the same, except for algorithms of your own.
 
-        The path of a scenario is as it was given. One that was written in Python is in the command.
+        It contains a scenario that was written in Python, and of one in a file the path that you
+        gave.
         """
         return self._record.command
 
