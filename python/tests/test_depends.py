@@ -7,11 +7,12 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import l4s
-from l4s.sweeps.depends import fingerprint
+from l4s.sweeps.depends import State, fingerprint
 
 HEAD = """
 import functools, sys, types
@@ -237,6 +238,22 @@ def test_comments_and_places_are_of_no_account() -> None:
     exec("class P(l4s.Aqm):\n def tick(self, *a): return 1", one)
     exec("# a word\n\nclass P(l4s.Aqm):\n '''More.'''\n # more\n def tick(self, *a): return 1", two)
     assert fingerprint(one["P"]) == fingerprint(two["P"])  # type: ignore[arg-type]
+
+
+def test_the_first_value_that_a_run_changed_is_named() -> None:
+    shared: dict[str, list[int]] = {"k": [1]}
+    scope: dict[str, Any] = {"l4s": l4s, "T": shared}
+    exec("class P(l4s.Aqm):\n m = {1}\n def tick(self, *a): return T", scope)
+    state = State({"aqm": scope["P"]})
+    state.check()
+    shared["k"].append(2)
+    with pytest.raises(l4s.SweepError, match=r"aqm: P → tick → T → \['k'\] has changed"):
+        state.check()
+    shared["k"].pop()
+    state.check()
+    scope["P"].m.add(2)
+    with pytest.raises(l4s.SweepError, match="aqm: P → m has changed"):
+        state.check()
 
 
 def test_the_classes_of_the_package_itself() -> None:

@@ -11,6 +11,7 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -192,6 +193,27 @@ def test_a_run_that_raises_leaves_the_others(tmp_path, client):
     assert len(again.failures) == 1
     assert files(tmp_path / "out" / "runs") == before
     assert len(read(tmp_path / "out").failures) == 1
+
+
+class Shares(l4s.CongestionControl):
+    """Keeps what it has seen in a list of the class."""
+
+    name = "shares"
+    seen: ClassVar[list[int]] = []
+
+    def on_ack(self, window, ack):
+        if ack.una > 50 and not self.seen:
+            self.seen.append(ack.una)
+
+
+def test_what_runs_would_share_is_refused(tmp_path, client):
+    """Results would depend on which runs a worker had before."""
+    grid = SHORT.runs[0].grid(seeds=4)
+    with pytest.warns(UserWarning, match="4 of 4 runs failed"):
+        done = sweep(grid, tmp_path / "out", client=client, cc={"A": Shares}, batch=2)
+    assert len(done) == 0
+    for failure in done.failures:
+        assert "SweepError: cc.A: Shares → seen has changed in a run, and all runs" in failure.error
 
 
 def refused(tmp_path, *arguments, **more):

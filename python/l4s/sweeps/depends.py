@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from l4s.errors import SweepError
 
@@ -83,6 +83,40 @@ def fingerprint(make: Callable[[], Any], what: str = "an algorithm of yours") ->
     Raises:
         SweepError: it depends on something that cannot be seen.
     """
+    return _walk(make, what).digest()[:16]
+
+
+class State:
+    """All that algorithms reach, to see whether a run has changed it.
+
+    Instances live as long as their run. Anything else is shared by all runs of a process: after a
+    change of it, the results of runs would depend on which runs were there before.
+    """
+
+    def __init__(self, own: Mapping[str, Callable[[], Any]]) -> None:
+        self._own = own
+        self._steps = {place: _walk(make, place).steps for place, make in own.items()}
+
+    def check(self) -> None:
+        """Raises if it has changed.
+
+        Raises:
+            SweepError: with the name of the first value that has changed.
+        """
+        for place, before in self._steps.items():
+            after = _walk(self._own[place], place).steps
+            if after != before:
+                pairs = zip(before, after, strict=False)
+                differs = next((mine for its, mine in pairs if its != mine), after[-1])
+                where = " → ".join(differs.way) or "a value that it begins with"
+                raise SweepError(
+                    f"{place}: {where} has changed in a run, and all runs in a process share it: "
+                    "results would depend on which of them were there before\n"
+                    "  help: give each instance a value of its own, in `__init__`"
+                )
+
+
+def _walk(make: Callable[[], Any], what: str) -> _Walk:
     walk = _Walk()
     try:
         walk.tell(make)
@@ -94,7 +128,15 @@ def fingerprint(make: Callable[[], Any], what: str = "an algorithm of yours") ->
         ) from None
     except RecursionError:
         raise SweepError(f"{what}: it reaches things that are nested too deeply") from None
-    return walk.digest()[:16]
+    walk.steps.append(_Step((), walk.digest()))
+    return walk
+
+
+class _Step(NamedTuple):
+    """A part of all that a walk reaches, and the hash of everything up to its end."""
+
+    way: tuple[str, ...]
+    digest: str
 
 
 def source(own: Mapping[str, Callable[[], Any]]) -> str:
@@ -169,6 +211,8 @@ class _Walk:
         self.code: list[Any] = []
         #: How it came to where it is, in words.
         self.way: list[str] = []
+        #: All the parts with a name, in the order in which they ended.
+        self.steps: list[_Step] = []
 
     def digest(self) -> str:
         """The hash of everything so far."""
@@ -185,6 +229,7 @@ class _Walk:
         """A step of the way. Where it ends in an exception it is left for the error message."""
         self.way.append(step)
         yield
+        self.steps.append(_Step(tuple(self.way), self.digest()))
         self.way.pop()
 
     def tell(self, what: Any) -> None:
@@ -458,7 +503,8 @@ def _instructions(code: types.CodeType) -> list[dis.Instruction]:
     return [one for one in dis.get_instructions(code) if one.opname not in _SKIPPED]
 
 
-def _names(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
+@lru_cache(1024)
+def _names(code: types.CodeType) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Global names that code itself uses, each once with the attributes that it takes of it."""
     found: dict[tuple[str, tuple[str, ...]], None] = {}
     instructions = _instructions(code)
@@ -471,13 +517,16 @@ def _names(code: types.CodeType) -> Iterator[tuple[str, tuple[str, ...]]]:
                 break
             attributes.append(str(next_.argval))
         found[str(one.argval), tuple(attributes)] = None
-    return iter(found)
+    return tuple(found)
 
 
-def _imports(code: types.CodeType) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+@lru_cache(1024)
+def _imports(code: types.CodeType) -> tuple[tuple[str, int, tuple[str, ...]], ...]:
     """The imports of code itself: the module, the level, and the names."""
     instructions = _instructions(code)
+    found = []
     for at, one in enumerate(instructions):
         if one.opname == "IMPORT_NAME":
             level, wanted = (before.argval for before in instructions[at - 2 : at])
-            yield str(one.argval), int(level or 0), tuple(wanted or ())
+            found.append((str(one.argval), int(level or 0), tuple(wanted or ())))
+    return tuple(found)

@@ -41,8 +41,8 @@ class Failure:
 
     @property
     def error(self) -> str:
-        """The last line of that."""
-        return self.traceback.strip().rpartition("\n")[2]
+        """The last line of that which is not indented: the error, without the help after it."""
+        return next(one for one in reversed(self.traceback.splitlines()) if one[:1].strip())
 
 
 class Sweep:

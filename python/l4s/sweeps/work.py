@@ -21,6 +21,7 @@ from l4s.errors import SweepError
 from l4s.result import controls
 from l4s.sweeps import durable, folder, ship
 from l4s.sweeps.asked import Asked, Text
+from l4s.sweeps.depends import State
 from l4s.sweeps.keys import Keys, digits, name, packed
 
 #: A text, and its settings.
@@ -42,6 +43,12 @@ class Work:
         sampling_ns = self.manifest["sampling_ns"]
         aqm, cc = own.get("aqm"), controls(own, one.groups)
         return _l4s.run(one, text.called, tables, sampling_ns, aqm, cc)
+
+
+@lru_cache(4)
+def state(own: bytes) -> State:
+    """All that the algorithms of these bytes reach, before their first run in this process."""
+    return State(ship.unpacked(own))
 
 
 @lru_cache(16)
@@ -102,12 +109,14 @@ def batch(work: Work, runs: bytes, its: bytes) -> None:
     """Does the runs with these keys, and puts their partition in the folder."""
     ready(work.manifest["code"], work.own)
     out, keys = _shared(work), np.frombuffer(its, np.uint64)
+    before = state(work.own)
     keep: list[str] = work.manifest["keep"]
     finished: list[_Finished] = []
     failures: list[dict[str, str]] = []
     for number, (text, set_) in enumerate(unpack(runs)):
         try:
             record = work.record(text, set_, "series" in keep)
+            before.check()
             tables = {table: arrow(getattr(record, table)) for table in keep}
             finished.append(_Finished(number, record.summary, record.command, tables))
         except (KeyboardInterrupt, SystemExit):
