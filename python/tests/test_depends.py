@@ -240,6 +240,21 @@ def test_comments_and_places_are_of_no_account() -> None:
     assert fingerprint(one["P"]) == fingerprint(two["P"])  # type: ignore[arg-type]
 
 
+def test_a_docstring_is_of_no_account_and_a_text_is() -> None:
+    """Also of a nested function; that of a lambda is no docstring."""
+    body = "class P(l4s.Aqm):\n def tick(self, *a):\n  '{}'\n  def f(): '{}'\n  return {!r}\n"
+    other = "class P(l4s.Aqm): tick = lambda *a: {!r}"
+
+    def its(text: str, *parts: str) -> str:
+        scope: dict[str, object] = {"l4s": l4s}
+        exec(text.format(*parts), scope)
+        return fingerprint(scope["P"])  # type: ignore[arg-type]
+
+    assert its(body, "One.", "Two.", "x") == its(body, "Three.", "Four.", "x")
+    assert its(body, "One.", "Two.", "x") != its(body, "One.", "Two.", "y")
+    assert its(other, "x") != its(other, "y")
+
+
 def test_the_first_value_that_a_run_changed_is_named() -> None:
     shared: dict[str, list[int]] = {"k": [1]}
     scope: dict[str, Any] = {"l4s": l4s, "T": shared}

@@ -57,6 +57,8 @@ _OF_NO_ACCOUNT = frozenset(
         "_abc_impl",
     }
 )
+# `CO_HAS_DOCSTRING`, from Python 3.13 on.
+_HAS_DOCSTRING = 0x4000000
 _SKIPPED = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "PUSH_NULL"})
 _GLOBAL = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 _ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
@@ -394,11 +396,12 @@ class _Walk:
         self._named(what.__dict__)
 
     def _code(self, code: types.CodeType, scope: dict[str, Any]) -> None:
-        self._put("code", code.co_code, code.co_flags, getattr(code, "co_exceptiontable", b""))
+        flags = code.co_flags & ~_HAS_DOCSTRING
+        self._put("code", code.co_code, flags, getattr(code, "co_exceptiontable", b""))
         self._put(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
         for names in (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars):
             self._put(len(names), *names)
-        for constant in code.co_consts:
+        for constant in _constants(code):
             if isinstance(constant, types.CodeType):
                 self._code(constant, scope)
             else:
@@ -497,6 +500,16 @@ class _Walk:
 def _shown(what: Any) -> str:
     text = repr(what)
     return text if len(text) < 60 else f"{text[:56]} …"
+
+
+def _constants(code: types.CodeType) -> tuple[Any, ...]:
+    """Those of code, without a docstring: only people read it."""
+    if sys.version_info >= (3, 13):
+        is_first = bool(code.co_flags & _HAS_DOCSTRING)
+    else:
+        # The first of a function is its docstring or None.
+        is_first = bool(code.co_flags & inspect.CO_OPTIMIZED) and code.co_name[0] != "<"
+    return code.co_consts[1:] if is_first else code.co_consts
 
 
 def _instructions(code: types.CodeType) -> list[dis.Instruction]:
