@@ -263,7 +263,12 @@ impl Run {
     }
 }
 
-/// The fingerprint of all that a run's results depend on.
+/// The fingerprint of all that a run's results depend on. The order of settings is not part of it.
 fn identity(Point { set, pins, scenario, asserts: _ }: &Point) -> String {
-    l4s_scenario::fingerprint(format!("{:?}", (set, pins, scenario)).as_bytes())
+    let sorted = |settings: &[(String, String)]| {
+        let mut settings = settings.to_vec();
+        settings.sort();
+        settings
+    };
+    l4s_scenario::fingerprint(format!("{:?}", (sorted(set), sorted(pins), scenario)).as_bytes())
 }

@@ -115,6 +115,13 @@ def test_grown_grid_runs_only_what_is_new(tmp_path, client):
     assert len(set(everything.runs["key"].to_pylist())) == 27
 
 
+def test_axes_in_another_order_are_the_same_runs():
+    rtts, rates = {"group.B.rtt": ["2ms", "9ms"]}, {"link.rate": ["10mbit", "20mbit"]}
+    one, two = (SHORT.runs[0].grid(axes) for axes in (rtts | rates, rates | rtts))
+    assert one.keys(0, 4) != two.keys(0, 4)
+    assert set(one.keys(0, 4)) == set(two.keys(0, 4))
+
+
 def test_a_run_twice_in_the_grid_is_done_once(tmp_path, client):
     done = sweep(SHORT.runs[0].grid(seeds=[1, 2, 1]), tmp_path / "out", client=client)
     assert done.runs["run"].to_pylist() == [0, 1]
