@@ -205,6 +205,10 @@ impl Scoreboard {
         self.una_byte + u64::from(sent.from.wrapping_sub(self.una_byte as u32))
     }
 
+    fn sent(&self, seq: u64) -> &Sent {
+        &self.flight[(seq - self.una) as usize]
+    }
+
     fn at(&mut self, seq: u64) -> &mut Sent {
         &mut self.flight[(seq - self.una) as usize]
     }
@@ -403,25 +407,24 @@ impl Scoreboard {
         }
     }
 
-    /// Marks lost segments (RFC 8985 §6.2 step 5); returns their number, and the time after which to
-    /// check again.
+    /// Marks lost segments; returns their number, and the time after which to check again. That is when the last one
+    /// sent before the newest delivered one is lost too, and not the first: one timer finds all of them (RFC 8985
+    /// §6.2 step 5, `tcp_rack_detect_loss`).
     pub fn detect_losses(&mut self, now: Time, reo_wnd: Duration) -> (u32, Option<Duration>) {
-        let mut lost = 0;
-        let mut wait: Option<Duration> = None;
-        let rack = self.rack;
-        let allowance = rack.rtt + reo_wnd;
+        let allowance = self.rack.rtt + reo_wnd;
+        let may_arrive = |sent_at| allowance > now.since(sent_at);
+        let (mut lost, mut waits) = (0, false);
         // First transmissions were sent in order: as soon as one may still arrive, so may the
         // rest.
         while self.examined < self.nxt() {
             let seq = self.examined;
-            let Sent { at, flags, .. } = *self.at(seq);
-            if flags & (SACKED | LOST | AMBIGUOUS) == 0 {
-                if (at, seq) >= (rack.sent_at, rack.seq) {
+            if self.is_first(seq) {
+                let sent_at = self.at(seq).at;
+                if !self.rack.is_after(seq, sent_at) {
                     break;
                 }
-                let remaining = allowance.saturating_sub(now.since(at));
-                if !remaining.is_zero() {
-                    wait = Some(remaining);
+                if may_arrive(sent_at) {
+                    waits = true;
                     break;
                 }
                 self.mark_lost(seq, now);
@@ -430,19 +433,13 @@ impl Scoreboard {
             self.examined += 1;
         }
         // So were retransmissions and probes.
-        while let Some(&(seq, at)) = self.resent.front() {
-            let pending = seq >= self.una && {
-                let sent = self.at(seq);
-                let unanswered = sent.flags & RESENT != 0 || sent.flags & (SACKED | LOST) == 0;
-                unanswered && sent.at == at
-            };
-            if pending {
-                if (at, seq) >= (rack.sent_at, rack.seq) {
+        while let Some(&(seq, sent_at)) = self.resent.front() {
+            if self.is_resent(seq, sent_at) {
+                if !self.rack.is_after(seq, sent_at) {
                     break;
                 }
-                let remaining = allowance.saturating_sub(now.since(at));
-                if !remaining.is_zero() {
-                    wait = Some(wait.map_or(remaining, |w| w.max(remaining)));
+                if may_arrive(sent_at) {
+                    waits = true;
                     break;
                 }
                 self.lose_again(seq, now);
@@ -450,7 +447,46 @@ impl Scoreboard {
             }
             self.resent.pop_front();
         }
-        (lost, wait)
+        let last = if waits { self.last_before_newest() } else { None };
+        (lost, last.map(|sent_at| allowance.saturating_sub(now.since(sent_at))))
+    }
+
+    /// Whether a segment was sent once, and may still arrive.
+    fn is_first(&self, seq: u64) -> bool {
+        self.sent(seq).flags & (SACKED | LOST | AMBIGUOUS) == 0
+    }
+
+    /// Whether a segment was last sent again at `sent_at`, and may still arrive.
+    fn is_resent(&self, seq: u64, sent_at: Time) -> bool {
+        seq >= self.una && {
+            let sent = self.sent(seq);
+            let unanswered = sent.flags & RESENT != 0 || sent.flags & (SACKED | LOST) == 0;
+            unanswered && sent.at == sent_at
+        }
+    }
+
+    /// When the last one was sent of those that may still arrive, and were sent before the newest delivered one.
+    #[cold]
+    fn last_before_newest(&self) -> Option<Time> {
+        let is_before = |&(seq, sent_at): &(u64, Time)| self.rack.is_after(seq, sent_at);
+        let resent = self.resent.iter().rev().copied();
+        let resent = resent.filter(|(seq, at)| self.is_resent(*seq, *at)).find(is_before);
+        let (mut seq, mut first) = (self.nxt(), None);
+        while first.is_none() && seq > self.examined {
+            seq -= 1;
+            let sent = self.sent(seq);
+            if sent.flags & SACKED != 0 {
+                // So is all of its range, which is skipped.
+                let byte = self.byte(sent);
+                let from = self.sacked.containing(byte).map_or(byte, |range| range.0);
+                let before = self.flight.partition_point(|sent| self.byte(sent) < from);
+                seq = self.una + before as u64;
+            } else if self.is_first(seq) {
+                first = Some((seq, sent.at)).filter(is_before);
+            }
+        }
+        let at = |last: Option<(u64, Time)>| last.map(|(_, at)| at);
+        at(first).max(at(resent))
     }
 
     /// A retransmission or a probe was lost.
@@ -547,6 +583,12 @@ impl Scoreboard {
 }
 
 impl Rack {
+    /// Whether the newest segment delivered was sent after segment `seq`, which was sent at `at`.
+    #[inline]
+    fn is_after(&self, seq: u64, at: Time) -> bool {
+        (at, seq) < (self.sent_at, self.seq)
+    }
+
     /// A segment was delivered that was sent at `at`, with this RTT.
     #[inline]
     fn delivered(&mut self, seq: u64, at: Time, rtt: Duration) {

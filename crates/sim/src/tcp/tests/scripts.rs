@@ -173,6 +173,20 @@ fn one_later_segment_shows_a_loss_after_the_reordering_window() {
     assert_eq!(case.sent.0[0].0.seq, 0);
 }
 
+/// RFC 8985 §6.2 step 5: the timer waits for the last of those that were sent before the one that arrived, and
+/// finds all of them at once (`tcp_rack_detect_loss`).
+#[test]
+fn the_reordering_window_is_that_of_the_last_segment_before_it() {
+    let mut case = Case::connected(100, None);
+    for segment in [0, 1, 2] {
+        case.write(1).sends(&[segment]).wait(10);
+    }
+    // Segment 2 arrives after 100 ms. A quarter of that is left to segment 0 until 125 ms, and to 1 until 135 ms.
+    case.wait(90).ack(0, &[(2, 3)]);
+    case.wait(12).sends(&[]);
+    case.wait(8).sends(&[0]).is_in(State::Recovery);
+}
+
 /// `limited_transmit/limited-transmit-sack` (RFC 3042).
 #[test]
 fn the_first_two_duplicates_send_a_new_segment_each() {
