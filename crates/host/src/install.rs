@@ -34,11 +34,20 @@ const ACCECN: &str = "3";
 const DEFAULT_CONTROL: &str = "net/ipv4/tcp_congestion_control";
 const KNOWN_CONTROLS: &str = "net/ipv4/tcp_available_congestion_control";
 
+/// Prague for this machine.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WantedPrague {
+    /// Its settings.
+    pub config: prague::Config,
+    /// The name of the profile that has them, for the journal.
+    pub profile: String,
+}
+
 /// The requested configuration.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Install {
-    /// Prague for connections that ask for it, with these settings.
-    pub prague: Option<prague::Config>,
+    /// Prague for connections that ask for it.
+    pub prague: Option<WantedPrague>,
     /// And for all that ask for nothing else.
     pub default: bool,
     /// Exact feedback for all connections.
@@ -64,6 +73,9 @@ pub fn install(place: &Place, wanted: &Install) -> Result<Installed, HostError> 
     let before = Journal::read(place)?;
     let mut netlink = Netlink::open()?;
     // All that can be refused is refused before anything is changed.
+    if let Some(wanted) = &wanted.prague {
+        check_profile(place, &before, wanted)?;
+    }
     if let Some(queue) = &wanted.queue {
         for device in &wanted.devices {
             device.check(queue, &mut netlink)?;
@@ -80,8 +92,8 @@ pub fn install(place: &Place, wanted: &Install) -> Result<Installed, HostError> 
     // The folder goes if nothing came into it.
     work.undo.with(|| drop(fs::remove_dir(&place.pins)));
     work.undo.with(move || drop(before.write(place)));
-    if let Some(config) = &wanted.prague {
-        work.prague(config, &wanted.devices)?;
+    if let Some(prague) = &wanted.prague {
+        work.prague(prague, &wanted.devices)?;
     }
     if wanted.default {
         work.set(DEFAULT_CONTROL, PRAGUE)?;
@@ -110,11 +122,11 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// The congestion control, and ECT(1) for its packets.
-    fn prague(&mut self, config: &prague::Config, devices: &[Device]) -> Result<(), HostError> {
+    fn prague(&mut self, wanted: &WantedPrague, devices: &[Device]) -> Result<(), HostError> {
         let path = self.place.prague();
         if !path.exists() {
-            let loaded = patiently(|| Loaded::prague(PRAGUE, config))?;
-            if config.fallback == Fallback::Active {
+            let loaded = patiently(|| Loaded::prague(PRAGUE, &wanted.config))?;
+            if wanted.config.fallback == Fallback::Active {
                 let path = self.place.sockets();
                 // Remains of an earlier run that was stopped in the middle of this.
                 unpin(&path)?;
@@ -132,7 +144,7 @@ impl<'a> Work<'a> {
             }
             self.entry(device);
         }
-        self.journal.prague = true;
+        self.journal.profile = Some(wanted.profile.clone());
         Ok(())
     }
 
@@ -267,6 +279,23 @@ impl<'a> Work<'a> {
         }
         entry
     }
+}
+
+/// Refuses another profile than the installed one. Connections and programs on devices keep the state
+/// of the Prague that they began with, so it is not exchanged below them.
+fn check_profile(place: &Place, journal: &Journal, wanted: &WantedPrague) -> Result<(), HostError> {
+    if !place.prague().exists() || journal.profile.as_ref() == Some(&wanted.profile) {
+        return Ok(());
+    }
+    let found = match &journal.profile {
+        Some(profile) => format!("the profile `{profile}`"),
+        // An earlier version of l4s wrote the journal.
+        None => "an unknown profile".to_owned(),
+    };
+    Err(HostError::input(
+        format!("--cc: {PRAGUE} is installed with {found}, not with `{}`", wanted.profile),
+        "`l4s host remove` first, then install it again",
+    ))
 }
 
 /// Makes the folder of pins, which takes a BPF file system.

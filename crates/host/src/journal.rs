@@ -12,8 +12,8 @@ use crate::{HostError, Place};
 /// The journal of a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Journal {
-    /// Whether Prague was asked for.
-    pub prague: bool,
+    /// The profile of Prague, where that was asked for.
+    pub profile: Option<String>,
     /// Settings below /proc/sys: the new value, and the earlier one.
     pub settings: BTreeMap<String, [String; 2]>,
     /// The devices, by number.
@@ -87,7 +87,7 @@ mod tests {
             gso_before: Some(65535),
         };
         let journal = Journal {
-            prague: true,
+            profile: Some("linux".into()),
             settings: [("net/x".into(), ["prague".into(), "cubic".into()])].into(),
             devices: [(2, device)].into(),
         };
@@ -95,6 +95,10 @@ mod tests {
         assert_eq!(Journal::read(&place).unwrap(), journal);
         Journal::default().write(&place).unwrap();
         assert!(!place.journal().exists());
+        // That of an earlier version.
+        let old = r#"{"prague":true,"settings":{},"devices":{}}"#;
+        fs::write(place.journal(), old).unwrap();
+        assert!(Journal::read(&place).unwrap().profile.is_none());
         fs::write(place.journal(), "{").unwrap();
         assert!(matches!(Journal::read(&place), Err(HostError::Failed(_))));
     }

@@ -22,7 +22,7 @@ mod undo;
 
 pub use device::{Device, WantedQueue};
 pub use error::HostError;
-pub use install::{Install, Installed, install};
+pub use install::{Install, Installed, WantedPrague, install};
 pub use journal::{Journal, JournalDevice};
 pub use place::Place;
 pub use remove::{Removed, remove};

@@ -79,7 +79,7 @@ pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostErr
             wait_until_gone()?;
             removed.done.push(format!("congestion control {PRAGUE}"));
         }
-        journal.prague = false;
+        journal.profile = None;
         unpin(&place.dualpi2())?;
         // Remains of a run that was stopped in the middle.
         unpin(&place.pins)?;

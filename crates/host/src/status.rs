@@ -12,6 +12,8 @@ use crate::{DUALPI2, HostError};
 pub struct Status {
     /// Whether Prague is there to be chosen.
     pub prague: bool,
+    /// Its profile, where the journal has one.
+    pub profile: Option<String>,
     /// Every connection with it; `None` where this kernel lets nobody list them.
     pub sockets: Option<Vec<Socket>>,
     /// The devices.
@@ -41,6 +43,7 @@ pub fn status(place: &Place) -> Result<Status, HostError> {
     });
     Ok(Status {
         prague: place.prague().exists(),
+        profile: journal.profile,
         devices: devices.collect::<Result<_, HostError>>()?,
         sockets: match l4s_bpf::sockets() {
             Err(BpfError::NoListing) => None,

@@ -1,6 +1,6 @@
 //! On a real kernel: installation, removal, and no remains. Each test has a network namespace and folders
-//! of its own. It needs root and a kernel with BPF queue disciplines, and prints a message if it cannot
-//! run. `make test-vm` runs the tests in such a kernel.
+//! of its own. It needs root, and a kernel with BPF queue disciplines unless it is about Prague alone, and
+//! prints a message if it cannot run. `make test-vm` runs the tests in such a kernel.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,13 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
 use l4s_aqm::dualpi2::Config;
+use l4s_bpf::Finding;
 use l4s_cc::prague;
 use l4s_host::{
-    DUALPI2, Device, HostError, Install, Journal, PRAGUE, Place, WantedQueue, install, remove,
-    status,
+    DUALPI2, Device, HostError, Install, Journal, PRAGUE, Place, WantedPrague, WantedQueue,
+    install, remove, status,
 };
+use l4s_units::param::Configurable;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Names in the kernel belong to the whole machine, so one test runs at a time.
@@ -40,16 +42,20 @@ impl Drop for Machine {
     }
 }
 
-/// Whether this kernel supports the test; if not, the reason.
-fn able() -> Result<(), String> {
-    let probe = l4s_bpf::probe();
-    let found = [&probe.permission, &probe.queues].into_iter().find_map(|found| found.reason());
-    found.map_or(Ok(()), |why| Err(why.to_owned()))
-}
-
 /// Runs a test in a thread with a network namespace of its own.
 fn on_a_machine(name: &str, test: impl FnOnce(&Machine) + Send) {
-    if let Err(why) = able() {
+    let probe = l4s_bpf::probe();
+    on_a_machine_with(&[&probe.permission, &probe.queues], name, test);
+}
+
+/// The same for a test of Prague alone.
+fn prague_on_a_machine(name: &str, test: impl FnOnce(&Machine) + Send) {
+    let probe = l4s_bpf::probe();
+    on_a_machine_with(&[&probe.permission, &probe.struct_ops, &probe.tcx], name, test);
+}
+
+fn on_a_machine_with(needs: &[&Finding], name: &str, test: impl FnOnce(&Machine) + Send) {
+    if let Some(why) = needs.iter().find_map(|found| found.reason()) {
         return println!("skipped: {why}");
     }
     let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -80,13 +86,17 @@ fn queue(rate: &str) -> WantedQueue {
     }
 }
 
-fn everything(devices: &[&str]) -> Install {
+fn prague(profile: &str, devices: &[&str]) -> Install {
+    let config = prague::Config::profile(profile).expect("a profile");
     Install {
-        prague: Some(prague::Config::paper()),
+        prague: Some(WantedPrague { config, profile: profile.to_owned() }),
         devices: devices.iter().map(|name| Device::named(name).expect("it is there")).collect(),
-        queue: Some(queue("40mbit")),
         ..Install::default()
     }
+}
+
+fn everything(devices: &[&str]) -> Install {
+    Install { queue: Some(queue("40mbit")), ..prague("paper", devices) }
 }
 
 fn root_of(device: &str) -> String {
@@ -238,5 +248,30 @@ fn a_device_that_is_gone_is_no_trouble() {
         remove(&machine.place, None).expect("removed");
         assert!(!machine.place.pins.exists() && !controls().contains(PRAGUE));
         assert!(!root_of("d0").contains(DUALPI2));
+    });
+}
+
+/// The rest of the machine goes on with the profile that it has.
+#[test]
+fn another_profile_is_refused_and_the_installed_one_is_shown() {
+    prague_on_a_machine("profile", |machine| {
+        install(&machine.place, &prague("linux", &["d0"])).expect("installed");
+        let wanted = prague("best-linux", &["d0", "d1"]);
+        let error = install(&machine.place, &wanted).expect_err("another profile");
+        let HostError::Input { message, help } = error else { panic!("{error:?}") };
+        assert!(message.contains("`linux`, not with `best-linux`"), "{message}");
+        assert!(help.contains("l4s host remove"), "{help}");
+        let now = status(&machine.place).expect("a status");
+        assert_eq!((now.profile.as_deref(), now.devices.len()), (Some("linux"), 1));
+
+        // The same again, for one more device.
+        let again = install(&machine.place, &prague("linux", &["d0", "d1"])).expect("installed");
+        assert_eq!(again.done, ["ECT(1) from prague by d1"]);
+        remove(&machine.place, None).expect("removed");
+        install(&machine.place, &wanted).expect("installed");
+        let now = status(&machine.place).expect("a status");
+        assert_eq!(now.profile.as_deref(), Some("best-linux"));
+        remove(&machine.place, None).expect("removed");
+        assert!(Journal::read(&machine.place).expect("a journal").is_empty());
     });
 }

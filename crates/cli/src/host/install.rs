@@ -2,7 +2,7 @@
 
 use l4s_aqm::{Config, dualpi2};
 use l4s_cc::prague;
-use l4s_host::{Device, Install, Journal, Place, WantedQueue, boot};
+use l4s_host::{Device, Install, Journal, Place, WantedPrague, WantedQueue, boot};
 use l4s_os::Host;
 use l4s_scenario::Override;
 use l4s_units::Rate;
@@ -112,7 +112,7 @@ fn at_boot(options: &HostInstall, devices: &[Device]) -> Result<(), Failure> {
     print("installed  systemd unit l4s-host, which repeats this at each boot\n")
 }
 
-fn congestion_control(text: &str) -> Result<prague::Config, Failure> {
+fn congestion_control(text: &str) -> Result<WantedPrague, Failure> {
     let (kind, profile) = text.split_once(':').unwrap_or((text, "best-linux"));
     if kind != prague::Config::KIND {
         return Err(Failure::input_with(
@@ -125,12 +125,14 @@ fn congestion_control(text: &str) -> Result<prague::Config, Failure> {
         .filter(|profile| prague::kernel::unable(&(profile.make)()).is_empty())
         .map(|profile| profile.name)
         .collect();
-    prague::Config::profile(profile).filter(|_| able.contains(&profile)).ok_or_else(|| {
+    let config = prague::Config::profile(profile).filter(|_| able.contains(&profile));
+    let config = config.ok_or_else(|| {
         Failure::input(format!(
             "--cc: found the profile `{profile}`, expected one that a kernel can have: {}",
             able.join(", ")
         ))
-    })
+    })?;
+    Ok(WantedPrague { config, profile: profile.to_owned() })
 }
 
 fn devices(names: &[String]) -> Result<Vec<Device>, Failure> {

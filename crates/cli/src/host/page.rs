@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use l4s_bpf::{BpfError, Counts, Instance, Socket};
 use l4s_cc::classic_ecn::{Report, Verdict};
-use l4s_host::{DeviceStatus, Status};
+use l4s_host::{DeviceStatus, PRAGUE, Status};
 use l4s_os::Host;
 use serde_json::{Value, json};
 
@@ -16,12 +16,13 @@ pub fn page(host: &Host, status: &Status, before: Option<&Status>) -> String {
     let mut line = |what: &str, found: &str| {
         let _ = writeln!(page, "{what:25} {found}");
     };
-    let loaded: Vec<&str> = host
-        .controls
-        .iter()
-        .map(String::as_str)
-        .filter(|name| name.starts_with("prague"))
-        .collect();
+    let shown = |name: &String| match &status.profile {
+        // As `--cc` takes it.
+        Some(profile) if name == PRAGUE => format!("{name}:{profile}"),
+        _ => name.clone(),
+    };
+    let loaded: Vec<String> =
+        host.controls.iter().filter(|name| name.starts_with(PRAGUE)).map(shown).collect();
     let loaded = if loaded.is_empty() { "not installed".to_owned() } else { loaded.join(" ") };
     line("prague", &loaded);
     for (name, value) in &host.settings {
@@ -172,6 +173,7 @@ pub fn json(status: &Status) -> Result<String, Failure> {
     };
     let all = json!({
         "prague": status.prague,
+        "profile": status.profile,
         "devices": status.devices.iter().map(device).collect::<Vec<Value>>(),
         "sockets": status.sockets.as_ref().map(|all| all.iter().map(socket).collect::<Vec<Value>>()),
     });
@@ -188,7 +190,8 @@ mod tests {
     use l4s_os::Interface;
 
     fn host() -> Host {
-        let controls = ["reno", "cubic", "prague77", "prague4d_1"].map(str::to_owned).to_vec();
+        let controls =
+            ["reno", "cubic", "prague77", "prague", "prague4d_1"].map(str::to_owned).to_vec();
         let qdisc = Some("fq".to_owned());
         Host {
             interface: Some(Interface { name: "eth0".to_owned(), qdisc, offloads: Vec::new() }),
@@ -198,7 +201,12 @@ mod tests {
     }
 
     fn status(sockets: &[Socket]) -> Status {
-        Status { prague: true, sockets: Some(sockets.to_vec()), devices: Vec::new() }
+        Status {
+            prague: true,
+            profile: Some("best-linux".to_owned()),
+            sockets: Some(sockets.to_vec()),
+            devices: Vec::new(),
+        }
     }
 
     fn socket(rounds: u32, score: i64) -> Socket {
@@ -221,7 +229,7 @@ mod tests {
     #[test]
     fn without_connections_it_shows_what_is_loaded_and_set() {
         let expected = "\
-            prague                    prague77 prague4d_1\n\
+            prague                    prague77 prague:best-linux prague4d_1\n\
             tcp_ecn                   2\n\
             eth0                      fq\n\
             connections with prague   0\n";
