@@ -185,7 +185,7 @@ pub struct HostInstall {
     #[arg(long, requires = "cc")]
     pub default: bool,
     /// Request and accept AccECN feedback on all connections, for programs that select the congestion
-    /// control after the handshake: net.ipv4.tcp_ecn = 3
+    /// control after the handshake: net.ipv4.tcp_ecn = 3 (Linux 7.0 or later)
     #[arg(long, requires = "cc")]
     pub accecn: bool,
     /// The queue discipline for the devices

@@ -59,7 +59,9 @@ mod kernel {
     use l4s_os::Host;
 
     use super::Page;
-    use l4s_substrate::{Arrival, Disciplines, disciplines, ect1_arrives, lab_works, linux_works};
+    use l4s_substrate::{
+        Arrival, Disciplines, accecn_for_all, disciplines, ect1_arrives, lab_works, linux_works,
+    };
 
     pub fn examine(page: &mut Page, cores: usize) {
         let works = lab_works();
@@ -74,7 +76,8 @@ mod kernel {
         page.line("  the kernel's own", &host.controls.join(" "));
         let probe = l4s_bpf::probe();
         page.line("  our controls by BPF", &bpf(&probe));
-        page.line("  AccECN", &accecn(&probe, &host));
+        let for_all = works.is_ok().then(|| accecn_for_all().is_ok());
+        page.line("  AccECN", &accecn(&probe, &host, for_all));
         let tracers = [&probe.tcx, &probe.tracers].into_iter().find_map(Finding::reason);
         page.line("  shell --internet", &internet());
         page.line("  tracers by BPF", tracers.map_or("yes", first_line));
@@ -99,7 +102,7 @@ mod kernel {
             }
             Err(why) => page.line("real TCP (--on qdisc)", &format!("no: {why}")),
         }
-        network(page, &host);
+        network(page, &host, for_all == Some(true));
     }
 
     /// Whether a client may reach this machine's network.
@@ -123,11 +126,15 @@ mod kernel {
         why.lines().next().unwrap_or_default()
     }
 
-    /// How AccECN comes about on this kernel.
-    fn accecn(probe: &Probe, host: &Host) -> String {
+    /// How AccECN comes about on this kernel; whether all connections can have it, where that is known.
+    fn accecn(probe: &Probe, host: &Host, for_all: Option<bool>) -> String {
         let sysctl = host.setting("net/ipv4/tcp_ecn").unwrap_or("unknown");
         if probe.needs_accecn.works() {
-            format!("yes, where both ends' congestion control asks for it; tcp_ecn = {sysctl}")
+            let all = match for_all {
+                Some(false) => format!("; {FOR_ALL}"),
+                _ => format!("; tcp_ecn = {sysctl}"),
+            };
+            format!("yes, where both ends' congestion control asks for it{all}")
         } else {
             let why = probe.needs_accecn.reason().unwrap_or_default();
             let why = why.lines().next().unwrap_or_default();
@@ -149,7 +156,7 @@ mod kernel {
     }
 
     /// This machine's own way to the Internet.
-    fn network(page: &mut Page, host: &Host) {
+    fn network(page: &mut Page, host: &Host, accecn_for_all: bool) {
         let Some(interface) = &host.interface else { return };
         page.head("common obstacles to L4S on Linux, on this machine's own network");
         page.line("interface", &format!("{}, of the default route", interface.name));
@@ -190,13 +197,12 @@ mod kernel {
                 ),
             },
         );
-        // The option came with AccECN itself.
-        let accecn = host.setting("net/ipv4/tcp_ecn_option").is_some();
-        let ecn = tcp_ecn(host.setting("net/ipv4/tcp_ecn"), accecn);
+        let ecn = tcp_ecn(host.setting("net/ipv4/tcp_ecn"), accecn_for_all);
         page.line("tcp_ecn", &ecn);
         let others = ["net/ipv4/tcp_ecn_option", "net/ipv4/tcp_ecn_option_beacon"];
         let others: Vec<_> =
             others.iter().filter_map(|name| Some((name, host.setting(name)?))).collect();
+        // The option came with AccECN itself.
         if others.is_empty() {
             page.line("AccECN in this kernel", "no: it came with Linux 6.18");
         }
@@ -204,8 +210,11 @@ mod kernel {
             page.line(name.rsplit('/').next().unwrap_or(name), value);
         }
     }
-    /// The value of `net.ipv4.tcp_ecn`, and a better one, on a kernel with or without AccECN.
-    fn tcp_ecn(setting: Option<&str>, accecn: bool) -> String {
+    /// For a kernel that refuses 3.
+    const FOR_ALL: &str = "AccECN for all connections (tcp_ecn = 3) came with Linux 7.0";
+
+    /// The value of `net.ipv4.tcp_ecn`, and a better one, on a kernel that takes 3 or does not.
+    fn tcp_ecn(setting: Option<&str>, takes_3: bool) -> String {
         let is = match setting {
             Some("0") => "0: refused",
             Some("1") => "1: asked for and accepted, with the echo of RFC 3168",
@@ -214,19 +223,22 @@ mod kernel {
             Some(other) => return other.to_owned(),
             None => return "unknown".to_owned(),
         };
-        let better = match (setting, accecn) {
-            (_, true) => "; 3 asks for AccECN, which L4S needs: sysctl -w net.ipv4.tcp_ecn=3",
+        let better = match (setting, takes_3) {
+            (_, true) => {
+                return format!(
+                    "{is}; 3 asks for AccECN, which L4S needs: sysctl -w net.ipv4.tcp_ecn=3"
+                );
+            }
             (Some("1"), false) => {
-                ". That reports one mark per round trip to a sender: enough for Cubic with ECN, too \
-                 little for L4S. AccECN (3) came with Linux 6.18"
+                "That reports one mark per round trip to a sender: enough for Cubic with ECN, too \
+                 little for L4S"
             }
             (_, false) => {
-                ". 1 enables it (sysctl -w net.ipv4.tcp_ecn=1): that reports one mark per round trip to \
-                 a sender, enough for Cubic with ECN, too little for L4S. AccECN (3) came with \
-                 Linux 6.18"
+                "1 enables it (sysctl -w net.ipv4.tcp_ecn=1): that reports one mark per round trip to \
+                 a sender, enough for Cubic with ECN, too little for L4S"
             }
         };
-        format!("{is}{better}")
+        format!("{is}. {better}. {FOR_ALL}")
     }
 
     #[cfg(test)]
@@ -238,11 +250,11 @@ mod kernel {
             for setting in ["0", "1", "2"] {
                 let with = tcp_ecn(Some(setting), true);
                 assert!(with.contains("sysctl -w net.ipv4.tcp_ecn=3"), "{with}");
-                // A kernel without AccECN rejects 3: the text explains 1 and its limit.
+                // A kernel that rejects 3: the text explains 1 and its limit.
                 let without = tcp_ecn(Some(setting), false);
                 assert_eq!(without.contains("tcp_ecn=1"), setting != "1", "{without}");
                 assert!(!without.contains("tcp_ecn=3"), "{without}");
-                for word in ["one mark per round trip", "too little for L4S", "Linux 6.18"] {
+                for word in ["one mark per round trip", "too little for L4S", "Linux 7.0"] {
                     assert!(without.contains(word), "{without}");
                 }
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use l4s_bpf::{BpfError, DualPi2, Ect1, Loaded, Sockets, Tracers, pin};
 use l4s_cc::prague::{self, Fallback};
-use l4s_os::namespace;
+use l4s_os::namespace::{self, ACCECN, TCP_ECN};
 use l4s_os::netlink::{Netlink, RootQueue};
 use rustix::fs::statfs;
 
@@ -28,9 +28,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: u64 = 0xcafe_4a11;
 /// Below /proc/sys.
-const ECN: &str = "net/ipv4/tcp_ecn";
-/// Asked for and granted (Linux 7.0 and later).
-const ACCECN: &str = "3";
 const DEFAULT_CONTROL: &str = "net/ipv4/tcp_congestion_control";
 const KNOWN_CONTROLS: &str = "net/ipv4/tcp_available_congestion_control";
 
@@ -99,7 +96,9 @@ pub fn install(place: &Place, wanted: &Install) -> Result<Installed, HostError> 
         work.set(DEFAULT_CONTROL, PRAGUE)?;
     }
     if wanted.accecn {
-        work.set(ECN, ACCECN)?;
+        work.set(TCP_ECN, ACCECN).map_err(|error| {
+            HostError::Machine(format!("--accecn: {error}; the rest can be installed without it"))
+        })?;
     }
     if let Some(queue) = &wanted.queue {
         for device in &wanted.devices {

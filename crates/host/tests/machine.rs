@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use l4s_aqm::dualpi2::Config;
 use l4s_bpf::Finding;
@@ -121,7 +122,7 @@ fn programs_and_maps() -> (usize, usize) {
     };
     let mut last = count();
     for _ in 0..100 {
-        thread::sleep(std::time::Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
         last = last.min(count());
     }
     last
@@ -273,5 +274,34 @@ fn another_profile_is_refused_and_the_installed_one_is_shown() {
         assert_eq!(now.profile.as_deref(), Some("best-linux"));
         remove(&machine.place, None).expect("removed");
         assert!(Journal::read(&machine.place).expect("a journal").is_empty());
+    });
+}
+
+/// Linux 6.18 has AccECN, but not for all connections.
+#[test]
+fn accecn_for_all_is_set_or_the_refusal_names_the_kernel_that_has_it() {
+    prague_on_a_machine("accecn", |machine| {
+        let ecn = || fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").expect("TCP");
+        let before = ecn();
+        let wanted = Install { accecn: true, ..prague("linux", &["d0"]) };
+        match install(&machine.place, &wanted) {
+            Ok(_) => {
+                assert_eq!(ecn(), "3\n");
+                remove(&machine.place, None).expect("removed");
+            }
+            Err(HostError::Machine(why)) => {
+                assert!(why.starts_with("--accecn: ") && why.contains("Linux 7.0"), "{why}");
+                assert!(why.ends_with("can be installed without it"), "{why}");
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        assert_eq!(ecn(), before);
+        assert!(!machine.place.pins.exists());
+        // The kernel takes a moment where an installation was undone.
+        let end = Instant::now() + Duration::from_secs(10);
+        while controls().contains(PRAGUE) {
+            assert!(Instant::now() < end, "{}", controls());
+            thread::sleep(Duration::from_millis(10));
+        }
     });
 }

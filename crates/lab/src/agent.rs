@@ -41,9 +41,6 @@ use crate::message::{Channel, Next, OnDevice, Order, Part, Row, Setup, Word};
 use crate::{PragueSample, Report, setup};
 use l4s_os::{Clock, OsError, keep_off_spare_core, namespace};
 
-/// The kernel refuses the setting that asks for AccECN.
-const NO_ACCECN: &str = "`peer = \"accecn\"`: this kernel has no AccECN, which came with Linux 7.0";
-
 /// The functions of the program that an agent is a part of.
 pub trait Hooks {
     /// Turns ECT(0) into ECT(1) in all packets that leave interface `index` of this process's
@@ -135,8 +132,8 @@ impl Host<'_> {
     fn configure(setup: &Setup) -> Result<(), OsError> {
         for (path, value) in &setup.sysctls {
             namespace::set(path, value).map_err(|error| {
-                let accecn = path == setup::TCP_ECN && value == setup::ACCECN;
-                if accecn { OsError::Machine(NO_ACCECN.to_owned()) } else { error }
+                let accecn = path == namespace::TCP_ECN && value == namespace::ACCECN;
+                if accecn { error.of("`peer = \"accecn\"`") } else { error }
             })?;
         }
         if let Some(control) = &setup.default_control {

@@ -13,6 +13,7 @@ use l4s_cc::WantedEcn;
 use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{Buffer, FlowId, Group, Link, Peer, QdiscOf, Scenario, Udp};
 use l4s_os::OsError;
+use l4s_os::namespace::TCP_ECN;
 use l4s_units::{Bytes, CStruct, Duration, Ecn, Time};
 use serde::{Deserialize, Serialize};
 
@@ -34,10 +35,6 @@ const MOST_LINKS: usize = 64;
 const PRAGUE: &str = "net/ipv4/tcp_prague";
 /// The congestion control of who chooses none.
 pub(crate) const DEFAULT_CONTROL: &str = "net/ipv4/tcp_congestion_control";
-/// Which ECN TCP asks for, and grants.
-pub(crate) const TCP_ECN: &str = "net/ipv4/tcp_ecn";
-/// AccECN, asked for and granted.
-pub(crate) const ACCECN: &str = "3";
 /// Open files of an agent other than its flows, with a margin.
 const OTHER_FILES: u64 = 64;
 

@@ -21,6 +21,12 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use crate::OsError;
 use crate::error::reason;
 
+/// Which ECN TCP asks for, and grants: a setting.
+pub const TCP_ECN: &str = "net/ipv4/tcp_ecn";
+/// Its value for AccECN, asked for and granted by all connections. Linux 6.18 has AccECN only for
+/// congestion controls that ask for it, and refuses this value.
+pub const ACCECN: &str = "3";
+
 /// Moves this process into new namespaces of these kinds. Without root's rights over its namespaces
 /// it must have one thread only, since a user namespace comes first.
 pub fn enter(kinds: UnshareFlags) -> Result<(), OsError> {
@@ -127,6 +133,13 @@ pub fn allow_files(files: u64, more: u64) -> Result<(), OsError> {
 /// Changes a setting of this process's namespace: `/proc/sys` shows each reader its own.
 pub fn set(path: &str, value: &str) -> Result<(), OsError> {
     fs::write(format!("/proc/sys/{path}"), value).map_err(|error| {
+        if (path, value, error.kind()) == (TCP_ECN, ACCECN, std::io::ErrorKind::InvalidInput) {
+            return OsError::Machine(
+                "this kernel has no AccECN for all connections (net.ipv4.tcp_ecn = 3), which came \
+                 with Linux 7.0"
+                    .to_owned(),
+            );
+        }
         let advice = match error.kind() {
             std::io::ErrorKind::ReadOnlyFilesystem => "; have /proc/sys writable in this container",
             _ => "",

@@ -44,7 +44,9 @@ pub use qdisc::Qdisc;
 pub use reenter::reenter;
 pub use sim::Sim;
 #[cfg(kernels)]
-pub use trial::{Arrival, Disciplines, disciplines, ect1_arrives, lab_works, linux_works};
+pub use trial::{
+    Arrival, Disciplines, accecn_for_all, disciplines, ect1_arrives, lab_works, linux_works,
+};
 
 /// Downloads that a live lane has open at a time; a further one is turned away.
 pub const MOST_DOWNLOADS: usize = 2_000;

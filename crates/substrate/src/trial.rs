@@ -1,7 +1,7 @@
 //! Short runs that test the capabilities of this machine, for `l4s doctor`.
 
 use l4s_aqm::Queue;
-use l4s_model::{EcnMode, Group, Link, Scenario};
+use l4s_model::{EcnMode, Group, Link, Peer, Scenario};
 use l4s_observe::{Observer, Traced};
 use l4s_units::{Duration, Ecn, Rate, Time};
 
@@ -26,6 +26,16 @@ pub(crate) fn trial(rate: Rate) -> Scenario {
 /// It cannot, and why.
 pub fn lab_works() -> Result<(), Error> {
     Kernel::new()?.try_out(&trial(MODEST), &mut Codepoints::default())
+}
+
+/// Tries whether all connections of a network namespace can have AccECN (`tcp_ecn = 3`).
+///
+/// # Errors
+/// They cannot, and why.
+pub fn accecn_for_all() -> Result<(), Error> {
+    let mut scenario = trial(MODEST);
+    scenario.groups[0].peer = Peer::AccEcn;
+    Kernel::new()?.prepare(&[&scenario]).map(drop)
 }
 
 /// How many data packets arrived at their client as ECT(1).

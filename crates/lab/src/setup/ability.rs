@@ -4,10 +4,11 @@ use l4s_cc::Endpoint;
 use l4s_cc::prague::{self, Fallback, kernel};
 use l4s_model::{AccEcn, Group, Peer};
 use l4s_os::OsError;
+use l4s_os::namespace::ACCECN;
 use l4s_units::Bytes;
 use l4s_units::param::Configurable;
 
-use super::{ACCECN, Control, LabOptions, MTU};
+use super::{Control, LabOptions, MTU};
 
 /// The least that IPv6 allows (RFC 8200 §5).
 const LEAST_MTU_IPV6: u64 = 1280;
