@@ -166,7 +166,7 @@ pub enum HostCommand {
     },
     /// Uninstall and restore the previous configuration
     Remove {
-        /// Remove it from this device only
+        /// Remove the queue and ECT(1) from this device only; Prague stays, with ECT(0) by this device
         #[arg(long, value_name = "DEV")]
         dev: Vec<String>,
         /// Keep the systemd unit of --boot (used by its ExecStop)

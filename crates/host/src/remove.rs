@@ -51,6 +51,9 @@ pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostErr
                 netlink.set_gso_max_segments(index, before)?;
             }
         }
+        if place.ect1(index).exists() {
+            removed.done.push(format!("ECT(1) from {PRAGUE} by {}", entry.name));
+        }
         unpin(&place.decide(index))?;
         unpin(&place.ect1(index))?;
         unpin(&place.answers(index))?;

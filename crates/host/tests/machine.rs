@@ -305,3 +305,18 @@ fn accecn_for_all_is_set_or_the_refusal_names_the_kernel_that_has_it() {
         }
     });
 }
+
+#[test]
+fn a_device_of_prague_is_removed_by_name_and_the_rest_stays() {
+    prague_on_a_machine("one", |machine| {
+        install(&machine.place, &prague("linux", &["d0", "d1"])).expect("installed");
+        let one = [Device::named("d0").expect("it is there")];
+        let removed = remove(&machine.place, Some(&one)).expect("removed");
+        assert_eq!(removed.done, ["ECT(1) from prague by d0"]);
+        let now = status(&machine.place).expect("a status");
+        let rest: Vec<&str> = now.devices.iter().map(|d| d.asked.name.as_str()).collect();
+        assert_eq!((now.prague, rest), (true, vec!["d1"]));
+        let all = ["ECT(1) from prague by d1", "congestion control prague"];
+        assert_eq!(remove(&machine.place, None).expect("removed").done, all);
+    });
+}
