@@ -26,6 +26,7 @@ pub use error::BpfError;
 pub use object::{NAME_MAX, compiler, pin};
 pub use probe::{Finding, Probe, probe};
 pub use sockets::{Sets, Shown, Socket, Sockets, sockets};
+pub use tcx::is_attached;
 pub use tracers::Tracers;
 
 /// Whether the programs were compiled when this crate was built. Where they were not, for want

@@ -2,8 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
 
-use libbpf_rs::libbpf_sys;
+use libbpf_rs::query::LinkTypeInfo;
+use libbpf_rs::{Link, libbpf_sys};
+
+use crate::{BpfError, object};
 
 /// Where among the programs of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +58,16 @@ pub(crate) fn attach(
     // SAFETY: the kernel just gave us this descriptor, and nobody else has it.
     #[allow(unsafe_code)]
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Whether the program of a link that [`pin`](crate::pin) keeps is at a device: the device may be gone,
+/// in any network namespace.
+pub fn is_attached(path: &Path) -> Result<bool, BpfError> {
+    let info = Link::open(path).and_then(|link| link.info());
+    let refused = |error| object::refused(format!("to open {}", path.display()), &error);
+    // The number of a device that is gone is 0 (`tcx_link_fill_info`).
+    info.map(|found| matches!(found.info, LinkTypeInfo::Tcx(tcx) if tcx.ifindex != 0))
+        .map_err(refused)
 }
 
 /// Ends a link now. Its file alone would keep it for longer where another thread just forked: the

@@ -5,7 +5,7 @@ mod page;
 
 use std::time::Duration;
 
-use l4s_host::{Device, HostError, Place};
+use l4s_host::{HostError, Place};
 use l4s_os::Host;
 
 use crate::args::HostCommand;
@@ -56,8 +56,7 @@ fn status(watch: bool, json: bool) -> Result<(), Failure> {
 }
 
 fn remove(names: &[String], keep_boot: bool) -> Result<(), Failure> {
-    let devices = names.iter().map(|name| Device::named(name)).collect::<Result<Vec<_>, _>>()?;
-    let only = (!devices.is_empty()).then_some(devices.as_slice());
+    let only = (!names.is_empty()).then_some(names);
     let removed = l4s_host::remove(&Place::machine(), only)?;
     let unit = only.is_none() && !keep_boot && l4s_host::boot::disable()?;
     let mut text: String = removed.done.iter().map(|what| format!("removed  {what}\n")).collect();

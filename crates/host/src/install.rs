@@ -67,7 +67,7 @@ pub struct Installed {
 /// Puts things in place: all of it, or nothing is changed.
 pub fn install(place: &Place, wanted: &Install) -> Result<Installed, HostError> {
     let _lock = place.lock()?;
-    let before = Journal::read(place)?;
+    let mut before = Journal::read(place)?;
     let mut netlink = Netlink::open()?;
     // All that can be refused is refused before anything is changed.
     if let Some(wanted) = &wanted.prague {
@@ -79,6 +79,7 @@ pub fn install(place: &Place, wanted: &Install) -> Result<Installed, HostError> 
         }
     }
     bpf_file_system(&place.pins)?;
+    forget_gone(place, &mut before)?;
     let mut work = Work {
         place,
         netlink,
@@ -138,7 +139,7 @@ impl<'a> Work<'a> {
         }
         let sockets = Sockets::pinned(&self.place.sockets())?;
         for device in devices {
-            if !self.place.ect1(device.index).exists() {
+            if !self.place.has_ect1(device.index)? {
                 self.codepoints(device, sockets)?;
             }
             self.entry(device);
@@ -151,6 +152,8 @@ impl<'a> Work<'a> {
     /// that end.
     fn codepoints(&mut self, device: &Device, sockets: Option<u32>) -> Result<(), HostError> {
         let path = self.place.ect1(device.index);
+        // That of a device which had the number in a namespace that is gone.
+        unpin(&path)?;
         let mut what = format!("ECT(1) from {PRAGUE} by {}", device.name);
         if let Some(sockets) = sockets {
             let [out, back] = Tracers::attach(PRAGUE, sockets, device.index)?.into_links();
@@ -295,6 +298,17 @@ fn check_profile(place: &Place, journal: &Journal, wanted: &WantedPrague) -> Res
         format!("--cc: {PRAGUE} is installed with {found}, not with `{}`", wanted.profile),
         "`l4s host remove` first, then install it again",
     ))
+}
+
+/// Removes the remains of devices that are gone.
+fn forget_gone(place: &Place, journal: &mut Journal) -> Result<(), HostError> {
+    for index in journal.devices.keys().copied().collect::<Vec<_>>() {
+        if place.is_gone(index)? {
+            place.unpin_device(index)?;
+            journal.devices.remove(&index);
+        }
+    }
+    journal.write(place)
 }
 
 /// Makes the folder of pins, which takes a BPF file system.

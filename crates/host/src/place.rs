@@ -49,6 +49,24 @@ impl Place {
         self.pins.join(format!("decide_{ifindex}"))
     }
 
+    /// Whether Prague's packets that leave by a device are ECT(1).
+    pub(crate) fn has_ect1(&self, ifindex: u32) -> Result<bool, HostError> {
+        Ok(at_device(&self.ect1(ifindex))? == Some(true))
+    }
+
+    /// Whether the device that programs were given to is gone, and they with it.
+    pub(crate) fn is_gone(&self, ifindex: u32) -> Result<bool, HostError> {
+        let links = [at_device(&self.ect1(ifindex))?, at_device(&self.decide(ifindex))?];
+        Ok(links.contains(&Some(false)) && !links.contains(&Some(true)))
+    }
+
+    /// Removes the files of a device.
+    pub(crate) fn unpin_device(&self, ifindex: u32) -> Result<(), HostError> {
+        unpin(&self.decide(ifindex))?;
+        unpin(&self.ect1(ifindex))?;
+        unpin(&self.answers(ifindex))
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
         self.run.join("host.json")
     }
@@ -67,6 +85,11 @@ impl Place {
         flock(&file, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
         Ok(file)
     }
+}
+
+/// Whether the program of a file is at a device, where there is the file.
+fn at_device(path: &Path) -> Result<Option<bool>, HostError> {
+    Ok(path.exists().then(|| l4s_bpf::is_attached(path)).transpose()?)
 }
 
 /// Removes a file, or a folder with files, that may not be there.

@@ -5,7 +5,7 @@ use l4s_os::netlink::Netlink;
 
 use crate::device::{Device, netns};
 use crate::install::{set_back, wait_until_gone};
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalDevice};
 use crate::place::{Place, unpin};
 use crate::status::instance_of;
 use crate::{DUALPI2, HostError, PRAGUE};
@@ -19,16 +19,27 @@ pub struct Removed {
     pub warnings: Vec<String>,
 }
 
-/// Removes everything, or the parts on some devices. Continues where something is gone
-/// already, so that it can be repeated.
-pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostError> {
+/// Removes everything, or the parts on some devices of this network namespace. Continues where
+/// something is gone already, so that it can be repeated.
+pub fn remove(place: &Place, only: Option<&[String]>) -> Result<Removed, HostError> {
     let _lock = place.lock()?;
     let mut journal = Journal::read(place)?;
     let mut netlink = Netlink::open()?;
     let mut removed = Removed::default();
     let here = netns()?;
-    let chosen = |index: &u32| only.is_none_or(|all| all.iter().any(|d| d.index == *index));
-    let indices: Vec<u32> = journal.devices.keys().copied().filter(chosen).collect();
+    let has_name =
+        |entry: &JournalDevice, name: &String| entry.netns == here && entry.name == *name;
+    for name in only.unwrap_or_default() {
+        // The device may be gone: then its name is in the journal alone.
+        if !journal.devices.values().any(|entry| has_name(entry, name)) {
+            Device::named(name)?;
+        }
+    }
+    let chosen = |entry: &JournalDevice| {
+        only.is_none_or(|names| names.iter().any(|name| has_name(entry, name)))
+    };
+    let entries = journal.devices.iter().filter(|(_, entry)| chosen(entry));
+    let indices: Vec<u32> = entries.map(|(index, _)| *index).collect();
     for index in indices {
         let Some(entry) = journal.devices.get(&index).cloned() else { continue };
         let device = Device { name: entry.name.clone(), index, netns: entry.netns };
@@ -51,12 +62,12 @@ pub fn remove(place: &Place, only: Option<&[Device]>) -> Result<Removed, HostErr
                 netlink.set_gso_max_segments(index, before)?;
             }
         }
-        if place.ect1(index).exists() {
+        if place.is_gone(index).unwrap_or(false) {
+            removed.done.push(format!("the remains of {}, which is gone", entry.name));
+        } else if place.ect1(index).exists() {
             removed.done.push(format!("ECT(1) from {PRAGUE} by {}", entry.name));
         }
-        unpin(&place.decide(index))?;
-        unpin(&place.ect1(index))?;
-        unpin(&place.answers(index))?;
+        place.unpin_device(index)?;
         journal.devices.remove(&index);
         journal.write(place)?;
     }

@@ -27,6 +27,8 @@ pub struct DeviceStatus {
     pub asked: JournalDevice,
     /// Whether its packets from Prague are ECT(1).
     pub ect1: bool,
+    /// Whether it is gone. Another one of its name, which came later, has nothing of it.
+    pub gone: bool,
     /// DualPI2 at work on it.
     pub queue: Option<Instance>,
 }
@@ -38,8 +40,8 @@ pub fn status(place: &Place) -> Result<Status, HostError> {
     let devices = journal.devices.into_iter().map(|(index, asked)| {
         let device = Device { name: asked.name.clone(), index, netns: asked.netns };
         let queue = discipline.as_ref().map(|all| instance_of(all, &device)).transpose()?;
-        let ect1 = place.ect1(index).exists();
-        Ok(DeviceStatus { asked, ect1, queue: queue.flatten() })
+        let (ect1, gone) = (place.has_ect1(index)?, place.is_gone(index)?);
+        Ok(DeviceStatus { asked, ect1, gone, queue: queue.flatten() })
     });
     Ok(Status {
         prague: place.prague().exists(),

@@ -161,8 +161,7 @@ fn what_is_installed_is_there_and_what_is_removed_is_not() {
         assert_eq!(now.devices[1].asked.settings, Some(vec!["rate=1gbit".to_owned()]));
 
         // First one device, and then the rest.
-        let one = [Device::named("d0").expect("it is there")];
-        remove(&machine.place, Some(&one)).expect("removed");
+        remove(&machine.place, Some(&["d0".to_owned()])).expect("removed");
         assert_eq!(root_of("d0"), before[0]);
         assert!(root_of("d1").contains(DUALPI2) && controls().contains(PRAGUE));
         remove(&machine.place, None).expect("removed");
@@ -310,13 +309,52 @@ fn accecn_for_all_is_set_or_the_refusal_names_the_kernel_that_has_it() {
 fn a_device_of_prague_is_removed_by_name_and_the_rest_stays() {
     prague_on_a_machine("one", |machine| {
         install(&machine.place, &prague("linux", &["d0", "d1"])).expect("installed");
-        let one = [Device::named("d0").expect("it is there")];
-        let removed = remove(&machine.place, Some(&one)).expect("removed");
+        let removed = remove(&machine.place, Some(&["d0".to_owned()])).expect("removed");
         assert_eq!(removed.done, ["ECT(1) from prague by d0"]);
         let now = status(&machine.place).expect("a status");
         let rest: Vec<&str> = now.devices.iter().map(|d| d.asked.name.as_str()).collect();
         assert_eq!((now.prague, rest), (true, vec!["d1"]));
         let all = ["ECT(1) from prague by d1", "congestion control prague"];
         assert_eq!(remove(&machine.place, None).expect("removed").done, all);
+    });
+}
+
+#[test]
+fn ect1_goes_with_its_device_and_does_not_come_back_with_the_name() {
+    prague_on_a_machine("later", |machine| {
+        let place = &machine.place;
+        let found = || {
+            let devices = status(place).expect("a status").devices;
+            devices.iter().map(|device| (device.gone, device.ect1)).collect::<Vec<_>>()
+        };
+        let d0 = ["d0".to_owned()];
+        install(place, &prague("linux", &["d0"])).expect("installed");
+        assert_eq!(found(), [(false, true)]);
+        run("ip", "link del d0");
+        assert_eq!(found(), [(true, false)]);
+        run("ip", "link add d0 type veth peer name d0p");
+        assert_eq!(found(), [(true, false)]);
+        install(place, &prague("linux", &["d0"])).expect("installed");
+        assert_eq!(found(), [(false, true)]);
+
+        // One that is gone can be removed by its name; one that never was is an error.
+        run("ip", "link del d0");
+        let done = remove(place, Some(&d0)).expect("removed").done;
+        assert_eq!(done, ["the remains of d0, which is gone"]);
+        assert_eq!(found(), []);
+        let error = remove(place, Some(&d0)).expect_err("no such device");
+        assert!(matches!(error, HostError::Input { .. }), "{error:?}");
+        remove(place, None).expect("removed");
+
+        // A device of another namespace may have the number, and the same name.
+        run("ip", "link add d0 index 77 type veth peer name d0p");
+        install(place, &prague("linux", &["d0"])).expect("installed");
+        run("ip", "link del d0");
+        run("ip", "link add d0 index 77 type veth peer name d0p");
+        assert_eq!(found(), [(true, false)]);
+        let done = install(place, &prague("linux", &["d0"])).expect("installed").done;
+        assert_eq!(done, ["ECT(1) from prague by d0"]);
+        assert_eq!(found(), [(false, true)]);
+        remove(place, None).expect("removed");
     });
 }

@@ -51,6 +51,14 @@ pub fn page(host: &Host, status: &Status, before: Option<&Status>) -> String {
 /// The queues of a device.
 fn queues(page: &mut String, device: &DeviceStatus, before: Option<&Instance>) {
     let asked = &device.asked;
+    if device.gone {
+        let _ = writeln!(
+            page,
+            "\n{}: gone; a device of this name that came later needs `l4s host install` again",
+            asked.name
+        );
+        return;
+    }
     let ect1 = if device.ect1 { "; ECT(1) from prague" } else { "" };
     let Some(queue) = &device.queue else {
         let missing = if asked.settings.is_some() { ": dualpi2 is gone" } else { "" };
@@ -157,7 +165,9 @@ pub fn json(status: &Status) -> Result<String, Failure> {
                 "largest_bytes": found.largest, "queues": { "L": queue(l), "C": queue(c) },
             })
         });
-        json!({ "name": device.asked.name, "ect1": device.ect1, "dualpi2": dualpi2 })
+        json!({
+            "name": device.asked.name, "gone": device.gone, "ect1": device.ect1, "dualpi2": dualpi2,
+        })
     };
     let socket = |socket: &Socket| {
         let report = Report::from(socket.shown.detector);
