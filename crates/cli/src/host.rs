@@ -3,14 +3,16 @@
 mod install;
 mod page;
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use l4s_host::{HostError, Place};
 use l4s_os::Host;
+use l4s_units::printable_lines;
 
 use crate::args::HostCommand;
 use crate::failure::Failure;
-use crate::{print, print_raw};
+use crate::{print, print_more};
 
 /// How often `--watch` looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -37,6 +39,7 @@ pub fn host(command: &HostCommand) -> Result<(), Failure> {
 
 fn status(watch: bool, json: bool) -> Result<(), Failure> {
     let place = Place::machine();
+    let terminal = std::io::stdout().is_terminal();
     let mut before = None;
     loop {
         let status = l4s_host::status(&place)?;
@@ -47,9 +50,11 @@ fn status(watch: bool, json: bool) -> Result<(), Failure> {
         if !watch {
             return print(&page);
         }
-        // Home, and nothing left of the last page.
-        print_raw("\x1b[H\x1b[J")?;
-        print(&page)?;
+        // On a terminal: home, and nothing left of the last page.
+        let (start, end) = if terminal { ("\x1b[H\x1b[J", "") } else { ("", "\n") };
+        if !print_more(&format!("{start}{}{end}", printable_lines(&page)))? {
+            return Ok(());
+        }
         before = Some(status);
         std::thread::sleep(EVERY);
     }

@@ -136,14 +136,17 @@ fn print(text: &str) -> Result<(), Failure> {
     print_raw(&printable_lines(text))
 }
 
-/// Prints to stdout including control characters. A reader that closes the pipe, as `head` does, has
-/// seen enough.
+/// Prints to stdout including control characters.
 fn print_raw(text: &str) -> Result<(), Failure> {
+    print_more(text).map(drop)
+}
+
+/// The same; whether more may follow. A reader that closes the pipe, as `head` does, has seen enough.
+fn print_more(text: &str) -> Result<bool, Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::Run(format!("stdout: {error}")))
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::Run(format!("stdout: {error}"))),
+        Ok(()) => Ok(true),
     }
 }

@@ -17,6 +17,7 @@ mod trace;
 mod traffic;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -186,6 +187,26 @@ fn the_host_shows_the_connections_with_prague_of_a_run() {
     // The command still works after the run.
     let after = status();
     assert!(after.status.success(), "{after:?}");
+}
+
+/// In a pipe there is nothing to clear, and a reader that has seen enough ends it.
+#[test]
+fn the_watch_of_the_host_ends_with_its_reader() {
+    let mut watch = Command::new(L4S);
+    let watch = watch.args(["host", "status", "--watch"]).stdout(Stdio::piped());
+    let mut watch = watch.stderr(Stdio::piped()).spawn().expect("l4s starts");
+    let mut first = String::new();
+    let mut pipe = BufReader::new(watch.stdout.take().expect("a pipe"));
+    pipe.read_line(&mut first).expect("a line");
+    drop(pipe);
+    let ended = ended_within(&mut watch, Duration::from_secs(60)).is_some();
+    watch.kill().expect("a process");
+    let output = watch.wait_with_output().expect("output");
+    if output.status.code() == Some(3) {
+        return println!("skipped: {}", stderr(&output));
+    }
+    assert!(first.starts_with("prague  "), "{first:?}");
+    assert!(ended && output.status.success(), "{output:?}");
 }
 
 #[test]
