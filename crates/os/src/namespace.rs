@@ -41,10 +41,18 @@ pub fn enter(kinds: UnshareFlags) -> Result<(), OsError> {
             Errno::NOSPC => "no more are allowed".to_owned(),
             error => reason(&error.into()),
         };
+        let limits: String = [
+            "user.max_user_namespaces",
+            "kernel.unprivileged_userns_clone",
+            "kernel.apparmor_restrict_unprivileged_userns",
+        ]
+        .into_iter()
+        .filter(|name| has_setting(name))
+        .map(|name| format!("sysctl {name}, or "))
+        .collect();
         OsError::Machine(format!(
-            "this user may not make namespaces ({why}): run as root, or have user \
-             namespaces allowed (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone \
-             or kernel.apparmor_restrict_unprivileged_userns, or the policy of the container)"
+            "this user may not make namespaces ({why}): run as root, or have user namespaces allowed \
+             ({limits}the policy of the container)"
         ))
     })?;
     // A group may be mapped without rights only by who gave up changing groups.
@@ -154,6 +162,11 @@ pub fn get(path: &str) -> Result<String, OsError> {
     let text = fs::read_to_string(format!("/proc/sys/{path}"))
         .map_err(|error| OsError::machine(format_args!("the setting {path}"), error))?;
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Whether this kernel has a setting, by the name that `sysctl` takes.
+pub fn has_setting(name: &str) -> bool {
+    fs::exists(format!("/proc/sys/{}", name.replace('.', "/"))).unwrap_or(false)
 }
 
 /// Whether the kernel has IPv6.

@@ -1,11 +1,14 @@
 //! The agent's only way out: a TUN device, whose other side is the command's, or a cable to the
 //! namespace of the command.
 
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 
 use l4s_units::{Duration, Time};
 use netlink_packet_route::link::LinkAttribute;
+use rustix::fs::{Access, access};
 
 use crate::message::{Cable, Setup};
 use l4s_os::Tun;
@@ -14,6 +17,11 @@ use l4s_os::{OsError, namespace};
 
 /// Its name, which is the same in every namespace.
 pub(crate) const NAME: &str = "l4s0";
+
+/// The file that devices are made with.
+const TUN: &str = "/dev/net/tun";
+/// The setting with which AppArmor takes the rights of user namespaces away.
+const APPARMOR: &str = "kernel.apparmor_restrict_unprivileged_userns";
 
 /// A device that is up.
 pub(super) struct Device {
@@ -106,16 +114,48 @@ impl Path {
 /// Why there is no device, and the remedy.
 fn no_device(error: io::Error) -> OsError {
     let advice = match error.kind() {
-        io::ErrorKind::NotFound => "; `modprobe tun` as root, or a container that is given it",
-        // A user namespace without rights, as AppArmor makes them.
-        io::ErrorKind::PermissionDenied => {
-            "; run as root, or allow user namespaces their rights (sysctl \
-             kernel.apparmor_restrict_unprivileged_userns=0)"
+        io::ErrorKind::NotFound => {
+            "; `modprobe tun` as root, or a container that is given it".to_owned()
         }
-        _ => "",
+        io::ErrorKind::PermissionDenied => {
+            let is_closed = access(TUN, Access::READ_OK | Access::WRITE_OK).is_err();
+            let mode = fs::metadata(TUN).ok().map(|file| file.mode() & 0o7777);
+            denied(mode.filter(|_| is_closed), namespace::has_setting(APPARMOR))
+        }
+        _ => String::new(),
     };
-    match OsError::machine("a TUN device of /dev/net/tun", error) {
-        OsError::Machine(why) => OsError::Machine(why + advice),
+    match OsError::machine(format_args!("a TUN device of {TUN}"), error) {
+        OsError::Machine(why) => OsError::Machine(why + &advice),
         other => other,
+    }
+}
+
+/// The remedy for a user who may not: the file itself has a `mode` that is closed to them, or a policy
+/// denies the device.
+fn denied(mode: Option<u32>, has_apparmor: bool) -> String {
+    match mode {
+        Some(mode) => {
+            format!("; its mode is {mode:04o}: run as root, or `chmod 666 {TUN}` as root")
+        }
+        // A user namespace without rights, as AppArmor makes them.
+        None if has_apparmor => {
+            format!("; run as root, or allow user namespaces their rights (sysctl {APPARMOR}=0)")
+        }
+        None => "; run as root, or have the policy of the container allow it".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_is_that_of_the_fault() {
+        let closed = denied(Some(0o600), true);
+        assert!(closed.contains("0600") && closed.contains("chmod 666"), "{closed}");
+        assert!(!closed.contains("sysctl"), "{closed}");
+        assert!(denied(None, true).contains("sysctl kernel.apparmor"));
+        // A kernel without that setting.
+        assert!(!denied(None, false).contains("sysctl"));
     }
 }
