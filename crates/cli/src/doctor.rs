@@ -60,7 +60,8 @@ mod kernel {
 
     use super::Page;
     use l4s_substrate::{
-        Arrival, Disciplines, accecn_for_all, disciplines, ect1_arrives, lab_works, linux_works,
+        Arrival, Disciplines, accecn_for_all, disciplines, ect1_arrives, has_fq, lab_works,
+        linux_works,
     };
 
     pub fn examine(page: &mut Page, cores: usize) {
@@ -176,17 +177,7 @@ mod kernel {
             },
         );
         let qdisc = interface.qdisc.as_deref().unwrap_or("unknown");
-        page.line(
-            "pacing",
-            &match qdisc {
-                "fq" => "by fq".to_owned(),
-                _ => format!(
-                    "by TCP itself, if a congestion control asks for it ({qdisc} does not pace): \
-                     tc qdisc replace dev {} root fq",
-                    interface.name
-                ),
-            },
-        );
+        page.line("pacing", &pacing(&interface.name, qdisc, has_fq().ok()));
         page.line(
             "the queue",
             &match qdisc {
@@ -210,6 +201,21 @@ mod kernel {
             page.line(name.rsplit('/').next().unwrap_or(name), value);
         }
     }
+    /// Who paces on a device with the discipline `qdisc`, on a kernel that has `fq`, where that is known.
+    fn pacing(name: &str, qdisc: &str, has_fq: Option<bool>) -> String {
+        if qdisc == "fq" {
+            return "by fq".to_owned();
+        }
+        let better = match has_fq {
+            Some(true) => format!(": tc qdisc replace dev {name} root fq"),
+            Some(false) => "; this kernel has no fq, which would".to_owned(),
+            None => String::new(),
+        };
+        format!(
+            "by TCP itself, if a congestion control asks for it ({qdisc} does not pace){better}"
+        )
+    }
+
     /// For a kernel that refuses 3.
     const FOR_ALL: &str = "AccECN for all connections (tcp_ecn = 3) came with Linux 7.0";
 
@@ -244,6 +250,13 @@ mod kernel {
     #[cfg(test)]
     mod tests {
         use super::*;
+
+        #[test]
+        fn fq_is_advised_where_the_kernel_has_it() {
+            assert_eq!(pacing("eth0", "fq", None), "by fq");
+            let advised = |has_fq| pacing("eth0", "pfifo_fast", has_fq).contains("tc qdisc");
+            assert_eq!([Some(true), Some(false), None].map(advised), [true, false, false]);
+        }
 
         #[test]
         fn tcp_ecn_is_advised_as_far_as_the_kernel_knows_it() {

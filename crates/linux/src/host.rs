@@ -142,6 +142,12 @@ impl Real {
         self.attempt(None, disciplines)
     }
 
+    /// Whether this machine's kernel has a discipline of that name.
+    pub fn has(&self, kind: &str) -> Result<bool, OsError> {
+        let faults = self.attempt(None, vec![(kind.to_owned(), Vec::new())])?;
+        Ok(faults.iter().all(Option::is_none))
+    }
+
     fn attempt(
         &self,
         lab: Option<Box<(Job, Controls)>>,

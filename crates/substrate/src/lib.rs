@@ -45,7 +45,7 @@ pub use reenter::reenter;
 pub use sim::Sim;
 #[cfg(kernels)]
 pub use trial::{
-    Arrival, Disciplines, accecn_for_all, disciplines, ect1_arrives, lab_works, linux_works,
+    Arrival, Disciplines, accecn_for_all, disciplines, ect1_arrives, has_fq, lab_works, linux_works,
 };
 
 /// Downloads that a live lane has open at a time; a further one is turned away.

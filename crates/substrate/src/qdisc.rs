@@ -45,6 +45,11 @@ impl Qdisc {
     ) -> Result<Vec<Option<String>>, Error> {
         self.real.disciplines(aqms).map_err(failure)
     }
+
+    /// Whether this machine's kernel has a discipline of that name.
+    pub(crate) fn has(&self, kind: &str) -> Result<bool, Error> {
+        self.real.has(kind).map_err(failure)
+    }
 }
 
 impl Identity for Qdisc {

@@ -113,6 +113,14 @@ pub fn disciplines() -> Result<Disciplines, Error> {
     Ok(found)
 }
 
+/// Whether this machine's kernel has `fq`, which paces.
+///
+/// # Errors
+/// It cannot be tried here, and why.
+pub fn has_fq() -> Result<bool, Error> {
+    Qdisc::new()?.has("fq")
+}
+
 /// Counts data packets by codepoint.
 #[derive(Debug, Default)]
 pub(crate) struct Codepoints {
