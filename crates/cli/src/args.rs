@@ -121,7 +121,7 @@ pub enum Command {
     Validate(Validate),
     /// Report which features this machine supports, and which are missing
     Doctor,
-    /// Install, show, change or remove L4S on this machine
+    /// Install, change or remove L4S on this machine, or show its status
     Host {
         /// The command to run
         #[command(subcommand)]
@@ -178,7 +178,8 @@ pub enum HostCommand {
 /// Options of `l4s host install`.
 #[derive(Debug, clap::Args)]
 pub struct HostInstall {
-    /// Register this congestion control, for sockets that select it (TCP_CONGESTION)
+    /// Register this congestion control, for sockets that select it (TCP_CONGESTION) [default profile:
+    /// best-linux, with tracers]
     #[arg(long, value_name = "prague[:PROFILE]")]
     pub cc: Option<String>,
     /// Also make it the default congestion control

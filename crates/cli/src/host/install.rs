@@ -142,8 +142,8 @@ fn devices(names: &[String]) -> Result<Vec<Device>, Failure> {
     match Host::look().interface {
         Some(interface) => Ok(vec![Device::named(&interface.name)?]),
         None => Err(Failure::input_with(
-            "there is no default route to find the device",
-            format!("--dev, one of {}", Device::names().join(", ")),
+            "there is no default route, which would show the device that packets leave by",
+            format!("--dev NAME, one of {}", Device::names().join(", ")),
         )),
     }
 }
