@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 use l4s_os::netlink::RootQueue;
 use serde::{Deserialize, Serialize};
 
-use crate::{HostError, Place};
+use crate::{DUALPI2, HostError, Place};
 
 /// The journal of a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -44,7 +44,14 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Journal::default()),
             Err(error) => return Err(HostError::failed(path.display(), error)),
         };
-        serde_json::from_str(&text).map_err(|error| HostError::failed(path.display(), error))
+        serde_json::from_str(&text).map_err(|error| {
+            HostError::Failed(format!(
+                "{0} is damaged ({error}), so the earlier state is lost: delete it, and `l4s host remove` \
+                 removes the programs. Then set net.ipv4.tcp_congestion_control and net.ipv4.tcp_ecn as \
+                 they should be, and where `tc qdisc` shows {DUALPI2}, `tc qdisc del dev NAME root`",
+                path.display()
+            ))
+        })
     }
 
     /// Whether there is nothing to write down.

@@ -358,3 +358,29 @@ fn ect1_goes_with_its_device_and_does_not_come_back_with_the_name() {
         remove(place, None).expect("removed");
     });
 }
+
+#[test]
+fn a_damaged_journal_is_answered_with_a_way_out_that_works() {
+    prague_on_a_machine("damaged", |machine| {
+        let place = &machine.place;
+        let wanted = prague("linux", &["d0"]);
+        install(place, &wanted).expect("installed");
+        let journal = place.run.join("host.json");
+        for text in ["", "{\"profile\":"] {
+            fs::write(&journal, text).expect("written");
+            let errors = [
+                status(place).map(drop).expect_err("damaged"),
+                install(place, &wanted).map(drop).expect_err("damaged"),
+                remove(place, None).map(drop).expect_err("damaged"),
+            ];
+            for error in errors {
+                let said = error.to_string();
+                assert!(said.contains("delete it, and `l4s host remove`"), "{said}");
+            }
+        }
+        fs::remove_file(&journal).expect("removed");
+        let done = remove(place, None).expect("removed").done;
+        assert_eq!(done, ["congestion control prague"]);
+        assert!(!place.pins.exists() && !controls().contains(PRAGUE));
+    });
+}
