@@ -134,7 +134,7 @@ check "all is in place again" "$there" "$(place)"
 check "systemctl status says so" 1 \
     "$(on systemctl status --no-pager l4s-host | grep -c 'active (exited)')"
 check "set says how long it holds" 1 \
-    "$(l4s set --dev $device rate=20mbit 2>&1 | grep -c 'until the next start')"
+    "$(l4s set --dev $device rate=20mbit 2>&1 | grep -c 'until the next boot')"
 check "and holds" "l4s_dualpi2 rate=20mbit prague" "$(place)"
 on systemctl stop l4s-host
 check "systemctl stop takes all back" "$nothing" "$(place)"
@@ -151,7 +151,7 @@ add
 on systemctl start l4s-host
 check "with the device it is in place" "$there" "$(place)"
 l4s remove >said
-check "remove names the unit" 1 "$(grep -c 'the unit l4s-host' said)"
+check "remove names the unit" 1 "$(grep -c 'systemd unit l4s-host' said)"
 check "remove takes all back" "$nothing" "$(place)"
 check "and the unit, with its links" "not-found inactive []" \
     "$(unit LoadState) $(unit ActiveState) [$(find etc -name '*l4s*')]"
