@@ -51,9 +51,12 @@ impl Counts {
         ratio(self.marked, self.packets)
     }
 
-    /// Dropped packets over arrived ones, a packet having arrived when it left or was dropped.
+    /// Dropped packets over arrived ones, a packet having arrived when it left or was dropped. Those that a
+    /// radio lost did both, the first perhaps in an earlier interval.
     pub fn drop_ratio(&self) -> Option<f64> {
-        ratio(self.dropped(), self.packets + self.dropped())
+        let dropped = self.dropped();
+        let arrived = self.packets + dropped - self.drops[DropCause::Radio as usize];
+        ratio(dropped, arrived.max(dropped))
     }
 }
 

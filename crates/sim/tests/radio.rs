@@ -43,6 +43,10 @@ fn packets_that_wifi_gave_up_are_drops() {
     // 0.4⁷ of the packets.
     let share = queue.drops.radio.unwrap_or(0) as f64 / queue.packets as f64;
     assert!((0.0004..0.004).contains(&share), "{share}");
+    // They were forwarded, too.
+    let of_others = queue.drops.aqm + queue.drops.limit;
+    let dropped = queue.drops.radio.unwrap_or(0) + of_others;
+    assert_eq!(queue.drop, Some(dropped as f64 / (queue.packets + of_others) as f64));
     let text = filled("[link]\nwifi = { standard = \"n\", width = 20, streams = 1, loss = 0.05 }");
     assert_eq!(summary(&text, &[]).queues[0].drops.radio, None);
 }
