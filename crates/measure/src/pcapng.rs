@@ -185,6 +185,14 @@ impl<W: Write> PacketTrace<W> {
         self.records.push_back(record);
     }
 
+    /// Adds a packet that was dropped at `now` and waited for nothing here.
+    fn add_drop(&mut self, packet: &impl OnWire, queue: Queue, cause: DropCause, now: Time) {
+        self.add(packet, Way::Down, Interface::Drop, false, now);
+        if let Some(record) = self.records.back_mut() {
+            record.comment = Some(drop_comment(cause, queue));
+        }
+    }
+
     /// The number of the record of a packet in the queue, unless it was written.
     fn find(&self, packet: &impl Traced) -> Option<(Identity, u64)> {
         let identity = identity(packet)?;
@@ -292,8 +300,14 @@ impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
         self.leave(packet, None);
     }
 
-    fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, _: Time) {
-        self.leave(packet, Some(drop_comment(cause, queue)));
+    fn dropped(&mut self, packet: &P, queue: Queue, cause: DropCause, now: Time) {
+        if cause != DropCause::Radio {
+            self.leave(packet, Some(drop_comment(cause, queue)));
+        } else if !self.is_up(packet.group()) {
+            // It had left the queue, and was sent.
+            self.add_drop(packet, queue, cause, now);
+            self.write();
+        }
     }
 
     fn at_hop(&mut self, hop: u16, packet: &P, queue: Queue, what: HopEvent, now: Time) {
@@ -303,12 +317,7 @@ impl<P: Traced, W: Write> Observer<P> for PacketTrace<W> {
         match what {
             HopEvent::Marked(_) => return,
             HopEvent::Departed(_) => self.add(packet, Way::Down, Interface::Up, false, now),
-            HopEvent::Dropped(cause) => {
-                self.add(packet, Way::Down, Interface::Drop, false, now);
-                if let Some(record) = self.records.back_mut() {
-                    record.comment = Some(drop_comment(cause, queue));
-                }
-            }
+            HopEvent::Dropped(cause) => self.add_drop(packet, queue, cause, now),
         }
         self.write();
     }

@@ -119,6 +119,19 @@ fn a_drop_says_why() {
     assert_eq!(dropped[0].timestamp.as_millis(), 52);
 }
 
+#[test]
+fn a_packet_that_a_radio_lost_was_sent_first() {
+    let mut trace = new(Snap::Headers);
+    let sent = packet(0, 0);
+    forward(&mut trace, sent, Queue::C, 1.0, at(10));
+    trace.dropped(&sent, Queue::C, DropCause::Radio, at(15));
+    let found = packets(&trace.finish().unwrap());
+    let seen: Vec<_> =
+        found.iter().map(|p| (p.interface_id, p.timestamp.as_millis(), comment(p))).collect();
+    let lost = Some("dropped: radio, queue C".to_owned());
+    assert_eq!(seen, [(0, 9, None), (1, 15, lost)]);
+}
+
 /// Two queues: the packet that arrived first leaves last, and acknowledgements come in between.
 #[test]
 fn packets_are_written_in_order_of_arrival() {
