@@ -64,7 +64,8 @@ def test_of_a_column_with_names_that_look_like_others() -> None:
     scenario = l4s.Scenario(duration="300ms", link={"rate": "5mbit"}, group=[named])
     said = {column.name: column for column in l4s.columns(l4s.run(scenario).runs)}
     assert said["group_A_delay_delay_mean_ms"].meaning == (
-        "Queueing delay of its packets of 200 B or more; absent without any: mean."
+        "Queueing delay of its packets of 200 B or more, of all where it sends up; "
+        "absent without any: mean."
     )
     assert said["group_A_delay_delay_mean_ms"].unit == "ms"
     assert said["group_A_delay_rate_bps"].unit == "bit/s"

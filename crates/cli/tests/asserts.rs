@@ -92,10 +92,10 @@ fn those_that_fail_are_code_1_with_run_expected_and_found() {
                  run 2 (link.rate=20mbit, seed 1): expected < 15, found 20 (link.rate_bps 20000000)\n  \
                groups.silent.delay_ms.p99 < 3\n    \
                  run 1 (link.rate=10mbit, seed 1): expected < 3, found no value of \
-                 `groups.silent.delay_ms.p99` (Queueing delay of its packets of 200 B or more; absent without \
+                 `groups.silent.delay_ms.p99` (Queueing delay of its packets of 200 B or more, of all where it sends up; absent without \
                  any)\n    \
                  run 2 (link.rate=20mbit, seed 1): expected < 3, found no value of \
-                 `groups.silent.delay_ms.p99` (Queueing delay of its packets of 200 B or more; absent without \
+                 `groups.silent.delay_ms.p99` (Queueing delay of its packets of 200 B or more, of all where it sends up; absent without \
                  any)\n"
         )
     );

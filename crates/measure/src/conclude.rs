@@ -214,6 +214,7 @@ fn group(
         if web || app || runs_programs { long().map(|row| row.bytes).sum() } else { counts.bytes };
     let per_second = |bytes| rate_bps(bytes, measured_span(scenario)).unwrap_or(0.0);
     let rate_per_flow = (flows > 0).then(|| per_second(long_bytes) / flows as f64);
+    let small = cells.small_delays(index);
     let rtts = &measured.rtts[index];
     let rtt_ms = rtts.mean().map(|ns| ns / 1e6);
     let packet = (counts.delays.packets > 0)
@@ -238,9 +239,8 @@ fn group(
         rtt_ms,
         packets: counts.packets,
         delay_ms: cells.group_delays(index).summary(&counts.delays),
-        small_packets: Some(counts.packets - counts.delays.packets).filter(|small| *small > 0),
-        small_delay_ms: cells
-            .small_delays(index)
+        small_packets: small.map(SmallDelays::packets).filter(|packets| *packets > 0),
+        small_delay_ms: small
             .and_then(SmallDelays::summary)
             .map(|DelaySummary { p1, mean, p99, .. }| Spread { p1, mean, p99 }),
         mark: counts.mark_ratio(),

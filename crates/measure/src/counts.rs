@@ -158,6 +158,11 @@ impl SmallDelays {
         self.delays.clear();
     }
 
+    /// How many packets.
+    pub fn packets(&self) -> u64 {
+        self.sums.packets
+    }
+
     /// `None` without packets.
     pub fn summary(&self) -> Option<DelaySummary> {
         self.delays.summary(&self.sums)

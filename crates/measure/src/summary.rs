@@ -258,7 +258,7 @@ measures! {
         pub rtt_ms: Option<f64> => "ms" Warm,
         /// Packets forwarded.
         pub packets: u64 => "packets" Warm,
-        /// Queueing delay of its packets of 200 B or more; absent without any.
+        /// Queueing delay of its packets of 200 B or more, of all where it sends up; absent without any.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         pub delay_ms: Option<DelaySummary> => "ms" Part,
         /// Packets of less than 200 B forwarded (voice, games, handshakes); absent without any.

@@ -80,7 +80,7 @@ fn one_that_fails_says_what_was_expected_and_what_was_found() {
 /// Neither `<` nor `>=` nor `!=` is true for an absent number.
 #[test]
 fn a_path_without_a_value_fails_whatever_the_comparison() {
-    let why = "no value of `groups.U.delay_ms.p99` (Queueing delay of its packets of 200 B or more; absent \
+    let why = "no value of `groups.U.delay_ms.p99` (Queueing delay of its packets of 200 B or more, of all where it sends up; absent \
                without any)";
     for sign in ["<", ">=", "!="] {
         let text = format!("groups.U.delay_ms.p99 {sign} 2");

@@ -24,6 +24,22 @@ fn access(up: &str, upload: &str) -> Scenario {
 const UPLOAD: &str =
     "[[group]]\nname = \"up\"\ndirection = \"up\"\ncc = \"cubic\"\nrtt = \"20ms\"\n";
 
+/// All packets have a delay on the way up, and small ones are counted as they are on the way down.
+#[test]
+fn small_packets_are_counted_in_both_directions() {
+    let voice = |direction: &str| {
+        format!(
+            "[[udp]]\nname = \"{direction}-udp\"\nrate = \"80kbit\"\npacket = \"100b\"\n\
+             direction = \"{direction}\"\n"
+        )
+    };
+    let found = summary_of(&access("10mbit", &(voice("down") + &voice("up"))));
+    let [down, up] = [1, 2].map(|number| &found.groups[number]);
+    assert_eq!((down.small_packets, &down.delay_ms), (Some(down.packets), &None));
+    assert_eq!(up.small_packets, Some(up.packets));
+    assert_eq!(up.delay_ms.map(|d| d.mean), up.small_delay_ms.map(|d| d.mean));
+}
+
 /// An acknowledgement of 52 B, and 14 B of Ethernet, for every second segment.
 #[test]
 fn acknowledgements_take_their_share_of_the_uplink() {
