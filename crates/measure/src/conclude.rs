@@ -346,12 +346,20 @@ fn ratios(groups: &[GroupSummary]) -> Map<String, serde_json::Value> {
     ratios
 }
 
+/// When the UDP source of a flow stopped; `None` of another flow, and of one that was open until the end.
+fn stop_of(measured: &Measured<'_>, flow: &Flow) -> Option<Time> {
+    let scenario = measured.scenario;
+    let source = flow.group.index().checked_sub(scenario.groups.len())?;
+    scenario.udp.get(source)?.stop.filter(|stop| *stop < Time::ZERO + scenario.duration)
+}
+
 fn flow_rows(measured: &Measured<'_>) -> Vec<FlowRow> {
     let names: Vec<_> = measured.scenario.source_names().collect();
     let (from, to) =
         (Time::ZERO + measured.scenario.warmup, Time::ZERO + measured.scenario.duration);
-    let row = |(number, flow): (FlowId, &crate::flows::Flow)| {
+    let row = |(number, flow): (FlowId, &Flow)| {
         let bytes = measured.flows.counted_bytes(number);
+        let flow = Flow { closed: flow.closed.or_else(|| stop_of(measured, flow)), ..*flow };
         FlowRow {
             group: names[flow.group.index()].to_owned(),
             flow: number.get(),

@@ -160,7 +160,7 @@ rows! {
         /// When its client opened it, in seconds since the start of the run.
         start_s: f64 => "s" Run,
         /// When its client saw the close; absent when the run ended first. Of a flow of a program,
-        /// when its last packet came.
+        /// when its last packet came; of a UDP source, when it stopped.
         end_s: Option<f64> => "s" Run,
         /// Bytes it was to send: every download has them; absent for a flow without end.
         size: Option<u64> => "bytes" Run,

@@ -133,6 +133,26 @@ fn delay_counts_packets_of_200_bytes_or_more() {
     assert!((delay.p25 - 1.0).abs() < 0.005);
 }
 
+/// Not until the end of the run.
+#[test]
+fn the_rate_of_a_udp_source_is_that_until_it_stopped() {
+    let mut scenario = scenario();
+    let rows = |scenario: &Scenario| {
+        let mut r = recorder(scenario);
+        for i in 0..50 {
+            forward(&mut r, packet(2, 2), Queue::C, 0.0, at(1000 + 10 * i));
+        }
+        let row = r.finish(engine()).flows.remove(2);
+        (row.end_s, row.rate_bps)
+    };
+    // 75,000 B in a second, or in half of one.
+    assert_eq!(rows(&scenario), (None, Some(600e3)));
+    scenario.udp[0].stop = Some(at(1500));
+    assert_eq!(rows(&scenario), (Some(1.5), Some(1.2e6)));
+    scenario.udp[0].stop = Some(at(9000));
+    assert_eq!(rows(&scenario), (None, Some(600e3)));
+}
+
 #[test]
 fn smaller_packets_have_a_delay_of_their_own_by_group() {
     let mut r = recorder(&scenario());
