@@ -43,10 +43,10 @@ const DELAYS: [GroupDelay; 3] = [
 ];
 
 /// An effect of an imperfect stretch on packets, and how many it had.
-type Effect = (&'static str, fn(&PathSummary) -> u64);
+pub type Effect = (&'static str, fn(&PathSummary) -> u64);
 
 /// Effects on packets. Only those that some run had are shown.
-const EFFECTS: [Effect; 5] = [
+pub const EFFECTS: [Effect; 5] = [
     ("lost", |path| path.lost),
     ("corrupted", |path| path.corrupted),
     ("duplicated", |path| path.duplicated),
@@ -61,7 +61,7 @@ pub fn left_out(summaries: &[Summary]) -> usize {
         .saturating_sub(GROUPS)
 }
 
-/// A row per run. Columns: settings, utilization, delay of each queue (and of each hop), effects of each
+/// A row per run. Columns: settings, utilization, delay of each queue (and of each hop, with its drops where it has any), effects of each
 /// imperfect stretch, rate, marks and drops of each group. Goodput is shown where it is much less than the rate,
 /// the delay of packets for UDP sources and where most are small, and the delay of frames for applications. Downloads and flows
 /// with a size have their number and mean time. Wider than `width` it is in blocks; the columns of a link or of a group are in one of them.
@@ -69,7 +69,14 @@ pub fn table(summaries: &[Summary], width: Option<usize>) -> String {
     let keys = names(summaries, |s| s.set.keys().cloned().collect());
     let queues = names(summaries, |s| s.queues.iter().map(|q| q.name.clone()).collect());
     let hops = names(summaries, |s| s.hops.iter().map(|h| h.name.clone()).collect());
-    let queues_of = |hop: &str| names(summaries, |s| queue_names(hop_called(s, hop)));
+    let queues_of = |hop: &str| -> Vec<(String, bool)> {
+        let dropped = |name: &str| {
+            let of_runs = summaries.iter().filter_map(|s| queue_called(hop_called(s, hop)?, name));
+            of_runs.into_iter().any(|queue| queue.drop > Some(0.0))
+        };
+        let queues = names(summaries, |s| queue_names(hop_called(s, hop)));
+        queues.into_iter().map(|name| (name.clone(), dropped(&name))).collect()
+    };
     let hops: Vec<_> = hops.into_iter().map(|hop| (queues_of(&hop), hop)).collect();
     let paths = names(summaries, |s| s.paths.iter().map(|path| path.name.clone()).collect());
     let mut effects: Vec<(&str, Effect)> = Vec::new();
@@ -100,8 +107,9 @@ pub fn table(summaries: &[Summary], width: Option<usize>) -> String {
     for (queues, hop) in &hops {
         starts.push(head.len());
         head.push(format!("{hop} util %"));
-        for queue in queues {
+        for (queue, dropped) in queues {
             head.extend([format!("{hop} {queue} mean ms"), "p99 ms".to_owned()]);
+            head.extend(dropped.then(|| "drop %".to_owned()));
         }
     }
     starts.extend((!effects.is_empty()).then_some(head.len()));
@@ -130,13 +138,18 @@ pub fn table(summaries: &[Summary], width: Option<usize>) -> String {
         let mut row: Vec<String> = keys.iter().map(|key| text(summary.set.get(key))).collect();
         row.extend(seeds.then(|| summary.seed.to_string()));
         row.push(format!("{:.1}", summary.link.utilization * 100.0));
-        queues.iter().for_each(|name| row.extend(delay(&summary.queues, name)));
+        for name in &queues {
+            row.extend(delay(summary.queues.iter().find(|queue| queue.name == *name)));
+        }
         for (queues, hop) in &hops {
             let hop = hop_called(summary, hop);
             let used = hop.and_then(|hop| hop.utilization);
             row.push(used.map_or("-".to_owned(), |used| format!("{:.1}", used * 100.0)));
-            let of = hop.map_or(&[][..], |hop| &hop.queues);
-            queues.iter().for_each(|name| row.extend(delay(of, name)));
+            for (name, dropped) in queues {
+                let queue = hop.and_then(|hop| queue_called(hop, name));
+                row.extend(delay(queue));
+                row.extend(dropped.then(|| number(queue.and_then(|q| q.drop).map(|p| p * 100.0))));
+            }
         }
         for (name, (_, count)) in &effects {
             let path = path_called(summary, name).filter(|path| path.packets > 0);
@@ -221,7 +234,7 @@ fn groups_where(summaries: &[Summary], holds: impl Fn(&GroupSummary) -> bool) ->
 }
 
 /// How many downloads and sized flows of a group were completed, and in how many milliseconds on average.
-fn completed(summary: &Summary, group: &str) -> (u64, Option<f64>) {
+pub fn completed(summary: &Summary, group: &str) -> (u64, Option<f64>) {
     let bins = summary.completion.iter().filter(|bin| bin.group == group);
     let (count, all_ms) = bins.fold((0, 0.0), |(count, all_ms), bin| {
         (count + bin.flows, all_ms + bin.flows as f64 * bin.time_ms.mean)
@@ -242,8 +255,11 @@ fn queue_names(hop: Option<&HopSummary>) -> Vec<String> {
 }
 
 /// Mean and 99th percentile of the delay of the queue of that name.
-fn delay(queues: &[QueueSummary], name: &str) -> [String; 2] {
-    let queue = queues.iter().find(|queue| queue.name == name);
+fn queue_called<'a>(hop: &'a HopSummary, name: &str) -> Option<&'a QueueSummary> {
+    hop.queues.iter().find(|queue| queue.name == name)
+}
+
+fn delay(queue: Option<&QueueSummary>) -> [String; 2] {
     let delay = queue.and_then(|queue| queue.delay_ms);
     [number(delay.map(|d| d.mean)), number(delay.map(|d| d.p99))]
 }
@@ -322,6 +338,29 @@ mod tests {
         assert_eq!(lines[0], head);
         assert_eq!(lines[1], "100.0 10.0 - - 40 15.0 10.0 - - 1 50.0");
         assert_eq!(lines[2], "100.0 10.0 - - 0 - 10.0 - - 0 -");
+    }
+
+    #[test]
+    fn a_hop_has_its_drops_where_some_run_has_any() {
+        let hop = |drop: f64| {
+            let queue = json!({
+                "name": "Q", "packets": 90, "drop": drop,
+                "marks": { "step": 0, "coupled": 0, "classic": 0 },
+                "drops": { "overload": 0, "aqm": 0, "limit": 0, "memory": 0 },
+            });
+            let hop = json!({ "name": "P", "links": 1, "utilization": 0.5, "queues": [queue] });
+            Summary { hops: vec![serde_json::from_value(hop).unwrap()], ..run(json!({})) }
+        };
+        let head = |drops: &str| {
+            format!(
+                "util % P util % P Q mean ms p99 ms {drops}A Mb/s mark % drop % B Mb/s mark % drop %"
+            )
+        };
+        assert_eq!(lines(&[hop(0.0)])[0], head(""));
+        let some = lines(&[hop(0.0), hop(0.1)]);
+        assert_eq!(some[0], head("drop % "));
+        assert_eq!(some[1], "100.0 50.0 - - 0 10.0 - - 10.0 - -");
+        assert_eq!(some[2], "100.0 50.0 - - 10.0 10.0 - - 10.0 - -");
     }
 
     #[test]
