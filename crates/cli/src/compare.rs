@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use l4s_measure::{Results, Run, Summary};
+use l4s_measure::{GroupSummary, QueueSummary, Results, Run, Summary};
 use l4s_report::{Differences, ReportError};
 use l4s_units::printable;
 use serde_json::Value;
@@ -139,9 +139,11 @@ fn names(old: &[Condition], new: &[Condition], apart: &BTreeSet<String>) -> [Str
 }
 
 /// The runs of a folder, grouped by their settings except the seed and those that are the difference of the folders.
+/// A run that is there twice is one.
 fn conditions(runs: &[Run], apart: &BTreeSet<String>) -> Vec<Condition> {
     let mut conditions: Vec<Condition> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
+    let mut seen = HashSet::new();
     for Run { summary, .. } in runs {
         let label = label(summary, |key| !apart.contains(key));
         let label = if label.is_empty() { summary.scenario.clone() } else { label };
@@ -149,7 +151,9 @@ fn conditions(runs: &[Run], apart: &BTreeSet<String>) -> Vec<Condition> {
         if place == conditions.len() {
             conditions.push(Condition { label, runs: Vec::new() });
         }
-        conditions[place].runs.push(summary.clone());
+        if seen.insert((place, summary.seed)) {
+            conditions[place].runs.push(summary.clone());
+        }
     }
     conditions
 }
@@ -176,27 +180,56 @@ fn measurements(runs: &[Summary]) -> Vec<(String, Vec<f64>)> {
     };
     for run in runs {
         add("utilization".to_owned(), Some(run.link.utilization));
-        for queue in &run.queues {
-            let name = format!("queue {}", queue.name);
-            add(format!("{name} delay mean ms"), queue.delay_ms.map(|d| d.mean));
-            add(format!("{name} delay p99 ms"), queue.delay_ms.map(|d| d.p99));
-            add(format!("{name} mark"), queue.mark);
-            add(format!("{name} drop"), queue.drop);
-        }
-        for group in &run.groups {
-            let name = format!("group {}", group.name);
-            add(format!("{name} rate Mb/s"), Some(group.rate_bps / 1e6));
-            add(format!("{name} goodput Mb/s"), group.goodput_bps.map(|bps| bps / 1e6));
-            if group.is_mostly_small() {
-                add(format!("{name} small delay mean ms"), group.small_delay_ms.map(|d| d.mean));
-                add(format!("{name} small delay p99 ms"), group.small_delay_ms.map(|d| d.p99));
+        run.queues
+            .iter()
+            .for_each(|queue| of_queue(&format!("queue {}", queue.name), queue, &mut add));
+        for hop in &run.hops {
+            let name = format!("hop {}", hop.name);
+            add(format!("{name} utilization"), hop.utilization);
+            for queue in &hop.queues {
+                of_queue(&format!("{name} queue {}", queue.name), queue, &mut add);
             }
-            add(format!("{name} window"), group.window_pkts);
-            add(format!("{name} mark"), group.mark);
-            add(format!("{name} drop"), group.drop);
         }
+        for path in run.paths.iter().filter(|path| path.packets > 0) {
+            for (effect, count) in headline::EFFECTS {
+                let share = count(path) as f64 / path.packets as f64;
+                add(format!("path {} {effect}", path.name), Some(share));
+            }
+        }
+        run.groups.iter().for_each(|group| of_group(run, group, &mut add));
     }
     all
+}
+
+fn of_queue(name: &str, queue: &QueueSummary, add: &mut impl FnMut(String, Option<f64>)) {
+    add(format!("{name} delay mean ms"), queue.delay_ms.map(|d| d.mean));
+    add(format!("{name} delay p99 ms"), queue.delay_ms.map(|d| d.p99));
+    add(format!("{name} mark"), queue.mark);
+    add(format!("{name} drop"), queue.drop);
+}
+
+fn of_group(run: &Summary, group: &GroupSummary, add: &mut impl FnMut(String, Option<f64>)) {
+    let name = format!("group {}", group.name);
+    add(format!("{name} rate Mb/s"), Some(group.rate_bps / 1e6));
+    add(format!("{name} goodput Mb/s"), group.goodput_bps.map(|bps| bps / 1e6));
+    if group.is_mostly_small() {
+        add(format!("{name} small delay mean ms"), group.small_delay_ms.map(|d| d.mean));
+        add(format!("{name} small delay p99 ms"), group.small_delay_ms.map(|d| d.p99));
+    }
+    add(format!("{name} RTT ms"), group.rtt_ms);
+    add(format!("{name} window"), group.window_pkts);
+    add(format!("{name} mark"), group.mark);
+    add(format!("{name} drop"), group.drop);
+    add(format!("{name} retransmits"), Some(group.retransmits as f64));
+    if let Some(app) = &group.app {
+        add(format!("{name} frame delay mean ms"), app.delay_ms.map(|d| d.mean));
+        add(format!("{name} frame delay p99 ms"), app.delay_ms.map(|d| d.p99));
+        add(format!("{name} frames skipped"), Some(app.skipped as f64));
+    }
+    let (completed, mean) = headline::completed(run, &group.name);
+    let has_ends = completed > 0 || group.downloads.is_some();
+    add(format!("{name} completed"), has_ends.then_some(completed as f64));
+    add(format!("{name} completion mean ms"), mean);
 }
 
 /// Before, after and change of the means, where they differ by more than chance.
@@ -238,6 +271,76 @@ mod tests {
         drops.retain(|(name, _)| name.ends_with("drop"));
         let of = |scope: &str, drop| (format!("{scope} C drop"), vec![drop]);
         assert_eq!(drops, [of("queue", 0.1), of("group", 0.2)]);
+    }
+
+    /// Two bottlenecks, an uplink, losses on the way, downloads, and an application.
+    #[test]
+    fn all_parts_of_a_run_are_compared() {
+        let text = r#"
+            duration = "3s"
+            warmup = "1s"
+            link.rate = "20mbit"
+            uplink.rate = "2mbit"
+            [[hop]]
+            name = "access"
+            rate = "10mbit"
+            groups = ["W"]
+            [[path]]
+            name = "wifi"
+            loss = 0.01
+            [[group]]
+            name = "W"
+            cc = "cubic"
+            rtt = "10ms"
+            flows = 0
+            [[web]]
+            group = "W"
+            rate = "20/s"
+            size = "3kb"
+            [[group]]
+            name = "V"
+            cc = "cubic"
+            rtt = "10ms"
+            flows = 0
+            [[app]]
+            group = "V"
+            rate = "1mbit"
+            fps = 50
+        "#;
+        let plan = l4s_scenario::Plan::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let scenario = &plan.points[0].scenario;
+        let mut recorder = Recorder::new(scenario, Origin::default());
+        l4s_sim::run(scenario, &mut recorder);
+        let run = recorder.finish(EngineSummary::default()).summary;
+        let all: Vec<String> = measurements(&[run]).into_iter().map(|(name, _)| name).collect();
+        for name in [
+            "hop access utilization",
+            "hop access queue C delay p99 ms",
+            "hop uplink queue C drop",
+            "path wifi lost",
+            "group W RTT ms",
+            "group W retransmits",
+            "group W completed",
+            "group W completion mean ms",
+            "group V frame delay mean ms",
+            "group V frames skipped",
+        ] {
+            assert!(all.iter().any(|one| one == name), "{name}: {all:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_there_twice_is_one() {
+        let scenario = l4s_scenario::bundled::find("one-against-one").unwrap();
+        let mut scenario = scenario.plan(&[]).unwrap().points.remove(0).scenario;
+        (scenario.duration, scenario.warmup) = (Duration::from_secs(1), Duration::from_millis(500));
+        let mut recorder = Recorder::new(&scenario, Origin::default());
+        l4s_sim::run(&scenario, &mut recorder);
+        let summary = recorder.finish(EngineSummary::default()).summary;
+        let of =
+            |seed| Run { summary: Summary { seed, ..summary.clone() }, command: String::new() };
+        let found = conditions(&[of(1), of(1), of(2)], &BTreeSet::new());
+        assert_eq!(found.iter().map(|one| one.runs.len()).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
