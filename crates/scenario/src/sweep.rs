@@ -287,6 +287,7 @@ pub(crate) fn take(root: &mut Table, gathered: &mut Gathered) -> Sweep {
         flatten("", entry, &|_, _| false, &mut settings);
         sweep.axes.extend(settings.into_iter().filter_map(|setting| axis(setting, root, gathered)));
     }
+    sweep.check_effects(gathered);
     // Of an axis that is refused nothing else is said.
     if let Some(entry) = table.entry("skip").filter(|_| gathered.count() == before) {
         sweep.skips = skips(entry, &sweep.axes, gathered);
@@ -344,6 +345,12 @@ fn axis(setting: Setting, root: &Table, gathered: &mut Gathered) -> Option<Axis>
             None
         }
         Some(values) => {
+            let mut seen = HashSet::new();
+            if let Some(again) = values.iter().find(|value| !seen.insert(value.plain())) {
+                let message = format!("`sweep.{path}`: {} is there twice", again.found());
+                gathered.add(&again.place, message, None);
+                return None;
+            }
             let step = |value: &Node| {
                 Setting { path: path.clone(), place: place.clone(), value: value.clone() }.step()
             };
@@ -495,6 +502,29 @@ pub fn covers(outer: &str, inner: &str) -> bool {
 }
 
 impl Sweep {
+    /// Refuses a setting that a later axis always replaces: the label of its runs would be wrong.
+    fn check_effects(&self, gathered: &mut Gathered) {
+        for (number, axis) in self.axes.iter().enumerate() {
+            let keys = self.axes[number + 1..].iter().filter(|later| !later.cases);
+            for setting in axis.steps.iter().flat_map(|step| &step.settings) {
+                let replaces = |later: &&Axis| covers(&later.path, &setting.path);
+                let Some(later) = keys.clone().find(replaces) else { continue };
+                let message = format!(
+                    "`{}` has no effect here: `sweep.{}` sets it in every run, and comes later",
+                    setting.path, later.path
+                );
+                let help = match axis.cases {
+                    true => "leave one of them out",
+                    false => "put the more general key first, or leave one of them out",
+                };
+                gathered.add(&setting.place, message, Some(help.to_owned()));
+                if !axis.cases {
+                    break;
+                }
+            }
+        }
+    }
+
     /// How many combinations there are; `None` for more than a machine can count.
     pub fn combinations(&self) -> Option<usize> {
         self.axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.steps.len()))

@@ -258,6 +258,17 @@ refuses! {
         "s.toml:3:1: not TOML: duplicate key";
     an_empty_sweep_list: "[aqm]" => "[sweep]\n\"link.rate\" = []\n[aqm]",
         "s.toml:10:15: `sweep.link.rate`: the list is empty, expected at least one value";
+    a_value_twice: "[aqm]" => "[sweep]\nlink.rate = [\"4mbit\", \"9mbit\", \"4mbit\"]\n[aqm]",
+        "s.toml:10:32: `sweep.link.rate`: \"4mbit\" is there twice";
+    an_axis_that_a_later_one_replaces:
+        "[aqm]" => "[sweep]\n\"group.A.rtt\" = [\"4ms\", \"5ms\"]\n\"group.*.rtt\" = [\"8ms\", \"9ms\"]\n[aqm]",
+        "s.toml:10:1: `group.A.rtt` has no effect here: `sweep.group.*.rtt` sets it in every run, \
+         and comes later; put the more general key first, or leave one of them out";
+    a_case_that_a_later_axis_replaces:
+        "[aqm]" => "[sweep]\nlink.rate = [\"4mbit\", \"9mbit\"]\n[[sweep.case]]\nlabel = \"x\"\n\
+                    link.rate = \"2mbit\"\n[[sweep.case]]\nlabel = \"y\"\n[aqm]",
+        "s.toml:13:6: `link.rate` has no effect here: `sweep.link.rate` sets it in every run, \
+         and comes later; leave one of them out";
     a_sweep_without_a_list: "[aqm]" => "[sweep]\n\"link.rate\" = \"4mbit\"\n[aqm]",
         "s.toml:10:15: `sweep.link.rate`: found \"4mbit\", expected a list of values; \
          write [\"4mbit\"]";
