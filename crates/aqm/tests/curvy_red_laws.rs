@@ -79,6 +79,11 @@ fn at_saturation_both_queues_get_the_classic_drop() {
         assert_fits(drops, N, p * p, "overload");
         assert_eq!(rig.events.marked.len() as u64, if queue == Queue::L { N - drops } else { 0 });
     }
+    // k = 1: from the end of the line on.
+    let config = Config { s_l: 1, ..bare(Config::rfc9332()) };
+    assert_eq!(fates(config.clone(), Ecn::Ect1, 0, delay_for(0.99)).events.dropped.len(), 0);
+    let rig = fates(config, Ecn::Ect1, 0, delay_for(1.0));
+    assert_eq!(rig.drops(Queue::L, DropCause::Overload), N);
     // IETF97 strategy a: the base probability stops at 1/k.
     let mut config = bare(Config::rfc9332());
     config.queues.overload = Overload::Overflow;

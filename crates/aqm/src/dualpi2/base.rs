@@ -76,14 +76,14 @@ pub(crate) struct Coupling {
     k: u32,
     /// p' never exceeds this: 1, or 1/k when overload is left to the buffer.
     pub(super) cap: Probability,
-    /// k·p' from which both queues get the Classic drop, in 2⁻³²; 2³² is just above 1.
+    /// k·p' from which both queues get the Classic drop, in 2⁻³².
     pub(super) drop_from: u64,
 }
 
 impl Coupling {
     pub fn new(config: &Config) -> Coupling {
         let (cap, drop_from) = match config.overload {
-            Overload::Drop(Probability::ONE) => (Probability::ONE, 1 << 32),
+            // With k = 1 the product never exceeds 1: it is enough that it reaches it (RFC 9332 §A.1).
             Overload::Drop(from) => (Probability::ONE, u64::from(from.raw())),
             // Uncoupled queues have no marking that saturates, and nothing to cap.
             Overload::Overflow => (Probability::from_raw(u32::MAX / config.k.max(1)), u64::MAX),
