@@ -107,7 +107,8 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 
     fn set_rate(&mut self, rate: Rate) {
         if self.asked.scaled {
-            self.config = self.asked.at(rate);
+            // The limit is a buffer, and that does not grow with the rate.
+            self.config = Config { limit: self.asked.limit, ..self.asked.at(rate) };
             self.average = self.average.with(&self.config);
             self.chance = Chance::new(&self.config, self.average.weight_log);
         }

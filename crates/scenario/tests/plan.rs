@@ -160,6 +160,28 @@ fn the_buffer_is_the_limit_unless_the_discipline_sets_its_own() {
 }
 
 #[test]
+fn the_buffer_is_as_long_below_a_red_that_is_set_for_its_link() {
+    let red = ["aqm.kind=red", "aqm.profile=scaled"];
+    for (rate, bytes_per_ms) in [("4mbit", 500), ("40mbit", 5000), ("400mbit", 50_000)] {
+        let rate = format!("link.rate={rate}");
+        let limit = |set: &[&str]| {
+            let set = [&red[..], &[rate.as_str()], set].concat();
+            let scenario = plan("", &set).points[0].scenario.clone();
+            (scenario.aqm.limit(), scenario.link.buffer)
+        };
+        let of = |ms: u64| l4s_aqm::Limit::bytes(Bytes::new(ms * bytes_per_ms));
+        assert_eq!(limit(&["link.buffer=100ms"]).0, of(100));
+        // 1.6 MB at 40 Mb/s, where nobody says another: 320 ms.
+        assert_eq!(limit(&[]), (of(320), Buffer::Bytes(of(320).bytes)));
+        let own = l4s_aqm::Limit::bytes(Bytes::new(50_000));
+        assert_eq!(limit(&["link.buffer=100ms", "aqm.limit=50kb"]).0, own);
+    }
+    // No more than a buffer may have.
+    let fast = ["aqm.kind=red", "aqm.profile=scaled", "aqm.bandwidth=0.001", "link.rate=100gbit"];
+    assert_eq!(plan("", &fast).points[0].scenario.aqm.limit().bytes.get(), 1_000_000_000_000);
+}
+
+#[test]
 fn a_sweep_is_a_product_with_the_first_key_slowest() {
     let plan = plan(
         "[sweep]\nlink.rate = [\"4mbit\", \"40mbit\"]\n\"group.*.rtt\" = [\"5ms\", \"7ms\"]",

@@ -33,14 +33,14 @@ pub struct Config {
     pub probability: f64,
     /// The link rate, for the decay of the average while the queue is idle.
     pub bandwidth: Rate,
-    /// Whether it is set for the rate of its link: settings in bytes and packets hold for `bandwidth`,
-    /// and scale with the rate of the link ([`Config::at`]).
+    /// Whether it is set for the rate of its link: `min`, `max` and `burst` hold for `bandwidth`, and scale
+    /// with the rate of the link ([`Config::at`]).
     pub scaled: bool,
     /// ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
     /// Above `max` they are dropped all the same.
     pub harddrop: bool,
-    /// The maximum backlog.
+    /// The maximum backlog, at any rate.
     pub limit: Limit,
 }
 
@@ -167,7 +167,7 @@ impl Configurable for Config {
         param!(
             scaled,
             Kind::Bool,
-            "scale min, max, burst and limit from this bandwidth to the rate of the link"
+            "scale min, max and burst from this bandwidth to the rate of the link"
         ),
         param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
         param!(harddrop, Kind::Bool, "above max, drop ECN-capable packets too"),

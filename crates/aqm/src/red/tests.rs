@@ -139,6 +139,7 @@ fn only_one_that_is_scaled_follows_its_link_and_keeps_its_average() {
         red.set_rate(Rate::from_mbps(400));
         assert_eq!(red.chance.min >> red.average.weight_log, min);
         assert_eq!(red.average.scaled >> red.average.weight_log, 50_000);
+        assert_eq!(red.config.limit, Config::slides().limit, "a buffer is as large at any rate");
     }
 }
 

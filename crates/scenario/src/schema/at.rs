@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use l4s_model::{Buffer, Change, Direction, Link, Path, PathChange, Udp, Uplink};
+use l4s_model::{Change, Direction, Link, Path, PathChange, Udp, Uplink};
 use l4s_units::{Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
-use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, buffer_of, discipline, limit_for_a_packet};
+use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, Room, discipline, limit_for_a_packet, room_of};
 use super::path::{jitter, loss};
 use super::{GROUP, Names, PATH, source_names, tables};
 use crate::fault::{Gathered, Place, did_you_mean, listed};
@@ -88,10 +88,10 @@ pub(super) fn changes(
             unknown_key(&format!("at.{}", entry.key), &entry.key, &entry.place, KEYS, gathered);
         }
         let time = time(table, &node.place, end, gathered);
-        let buffer = buffer_of(root, "link", link);
+        let room = room_of(root, "link", link);
         let all_udp = || udp.iter().map(|(udp, _)| udp);
         let own = table.entry("aqm");
-        let own = own.and_then(|entry| aqm(entry, "at.aqm", buffer, all_udp(), gathered));
+        let own = own.and_then(|entry| aqm(entry, "at.aqm", room, all_udp(), gathered));
         let rate = table.entry("link").and_then(|entry| {
             let table = inner(entry, "at.link", "rate", gathered)?;
             only(table, "at.link", &["rate"], LINK, gathered);
@@ -164,7 +164,7 @@ fn time(table: &Table, place: &Place, end: Duration, gathered: &mut Gathered) ->
 fn aqm<'a>(
     entry: &Entry,
     path: &str,
-    buffer: Option<(Buffer, Rate)>,
+    link: Option<Room>,
     udp: impl Iterator<Item = &'a Udp>,
     gathered: &mut Gathered,
 ) -> Option<l4s_aqm::Config> {
@@ -174,7 +174,7 @@ fn aqm<'a>(
         return None;
     };
     let place = &entry.value.place;
-    let (config, limit) = discipline(&table, place, path, None, buffer, gathered)?;
+    let (config, limit) = discipline(&table, place, path, None, link, gathered)?;
     limit_for_a_packet(Some(&table), path, limit, udp, gathered);
     Some(config)
 }
@@ -197,9 +197,9 @@ fn up(
     only(table, "at.uplink", &["rate", "aqm"], LINK, gathered);
     let link = uplink.map(|uplink| &uplink.link);
     let passing = udp.iter().map(|(udp, _)| udp).filter(|udp| udp.direction == Direction::Up);
-    let buffer = buffer_of(root, "uplink", link);
+    let room = room_of(root, "uplink", link);
     let own = table.entry("aqm");
-    let own = own.and_then(|entry| aqm(entry, "at.uplink.aqm", buffer, passing, gathered));
+    let own = own.and_then(|entry| aqm(entry, "at.uplink.aqm", room, passing, gathered));
     (rate(table, "uplink", link, gathered), own)
 }
 

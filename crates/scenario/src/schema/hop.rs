@@ -148,8 +148,8 @@ pub(super) fn hops(
                 draft.link = Link { burst: Bytes::ZERO, ..draft.link }.by(radio);
             }
         }
-        let limit = table.get("buffer").map(|_| (draft.link.buffer, draft.link.rate));
-        let aqm = own_discipline(table, &node.place, "hop.aqm", limit, gathered);
+        let room = (draft.link.rate, table.get("buffer").map(|_| draft.link.buffer));
+        let aqm = own_discipline(table, &node.place, "hop.aqm", Some(room), gathered);
         let HopDraft { name, side, mut link, sources, per } = draft;
         if !name.is_empty() && !names.insert(name.clone()) {
             let place = table.get("name").map_or(&node.place, |node| &node.place);
@@ -181,10 +181,10 @@ pub(super) fn hops(
             let help = "per = \"group\", or name the other `groups`".to_owned();
             gathered.add(place, message, Some(help));
         }
-        let Some((aqm, room)) = aqm.filter(|_| gathered.count() == before) else { continue };
+        let Some((aqm, limit)) = aqm.filter(|_| gathered.count() == before) else { continue };
         // Without a buffer the profile's own limit is one.
-        if limit.is_none() {
-            link.buffer = room;
+        if room.1.is_none() {
+            link.buffer = limit;
         }
         hops.push(Hop { name, side, link, aqm, sources, per });
     }

@@ -17,6 +17,8 @@ use crate::{catalog, settings};
 
 /// A full packet on the link: the smallest buffer.
 const PACKET: Bytes = l4s_aqm::MTU;
+/// The largest one, in bytes.
+const LARGEST_BUFFER: Bytes = Bytes::new(1_000_000_000_000);
 
 /// The longest airtime of an aggregate. Those of WiFi and of cable modems are a few milliseconds.
 const LONGEST_AIRTIME: Duration = Duration::from_millis(100);
@@ -185,7 +187,7 @@ pub(super) fn buffer(node: &Node) -> Result<Buffer, Refusal> {
     let text = node.text().ok_or_else(|| refusal(without_unit(node)))?;
     match (packets(text), text.parse::<Bytes>(), text.parse::<Duration>()) {
         (Ok(n @ 1..=100_000_000), ..) => Ok(Buffer::Packets(n)),
-        (_, Ok(size), _) if size <= Bytes::new(1_000_000_000_000) => Ok(Buffer::Bytes(size)),
+        (_, Ok(size), _) if size <= LARGEST_BUFFER => Ok(Buffer::Bytes(size)),
         (.., Ok(time)) if time <= Duration::from_secs(1000) => Ok(Buffer::Time(time)),
         (Err(packets), Err(size), Err(time)) => {
             Err(refusal(packets.help.or(size.help).or(time.help)))
@@ -355,13 +357,16 @@ pub(super) fn aqm(
         },
     };
     let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
-    discipline(&table, &place, "aqm", Some(default), buffer_of(root, "link", link), gathered)
+    discipline(&table, &place, "aqm", Some(default), room_of(root, "link", link), gathered)
 }
 
-/// The buffer of the link in the table of this name and its rate, where its `buffer` says something.
-pub(super) fn buffer_of(root: &Table, path: &str, link: Option<&Link>) -> Option<(Buffer, Rate)> {
+/// The rate of a link, and its buffer where its `buffer` says something.
+pub(super) type Room = (Rate, Option<Buffer>);
+
+/// That of the link in the table of this name.
+pub(super) fn room_of(root: &Table, path: &str, link: Option<&Link>) -> Option<Room> {
     let table = root.get(path).and_then(Node::table)?;
-    link.filter(|_| table.get("buffer").is_some()).map(|link| (link.buffer, link.rate))
+    link.map(|link| (link.rate, table.get("buffer").map(|_| link.buffer)))
 }
 
 /// The discipline that `table` describes, and its limit: the link's `buffer`,
@@ -371,26 +376,26 @@ pub(super) fn discipline(
     place: &Place,
     path: &str,
     default: Option<&'static str>,
-    buffer: Option<(Buffer, Rate)>,
+    link: Option<Room>,
     gathered: &mut Gathered,
 ) -> Option<(l4s_aqm::Config, Buffer)> {
     let kinds = catalog::discipline_kinds();
     let kind = settings::kind(table, place, path, &kinds, default, gathered)?;
-    let own_limit = table.get("limit").is_some();
-    let limit = buffer.filter(|_| !own_limit);
+    let room = link.filter(|_| table.get("limit").is_none());
     macro_rules! read {
         ($variant:ident, $module:ident) => {
             if kind == <l4s_aqm::$module::Config as Configurable>::KIND {
-                let prepare = |config: &mut l4s_aqm::$module::Config| match limit {
-                    Some((buffer, rate)) => set_limit(&mut config.limit, buffer, rate),
-                    None => {}
+                let prepare = |config: &mut l4s_aqm::$module::Config| match room {
+                    Some((rate, Some(buffer))) => set_limit(&mut config.limit, buffer, rate),
+                    _ => {}
                 };
-                return settings::configure(table, place, path, prepare, gathered).map(
-                    |config: l4s_aqm::$module::Config| {
-                        let limit = as_buffer(&config.limit);
-                        (l4s_aqm::Config::$variant(config), limit)
-                    },
-                );
+                let config = settings::configure(table, place, path, prepare, gathered)?;
+                let mut config = l4s_aqm::Config::$variant(config);
+                if let Some((rate, None)) = room {
+                    scale_limit(&mut config, rate);
+                }
+                let limit = as_buffer(&config.limit());
+                return Some((config, limit));
             }
         };
     }
@@ -403,19 +408,19 @@ pub(super) fn own_discipline(
     table: &Table,
     place: &Place,
     path: &str,
-    buffer: Option<(Buffer, Rate)>,
+    link: Option<Room>,
     gathered: &mut Gathered,
 ) -> Option<(l4s_aqm::Config, Buffer)> {
     let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
     let Some(node) = table.get("aqm") else {
-        return discipline(&Table::default(), place, path, Some(default), buffer, gathered);
+        return discipline(&Table::default(), place, path, Some(default), link, gathered);
     };
     let Some(table) = settings::as_table(node) else {
         Refusal::expected("a name such as \"fifo\", or a table such as { kind = \"fifo\" }")
             .report(path, node, gathered);
         return None;
     };
-    discipline(&table, &node.place, path, Some(default), buffer, gathered)
+    discipline(&table, &node.place, path, Some(default), link, gathered)
 }
 
 /// Lets `buffer` wait, and no more.
@@ -424,6 +429,15 @@ pub(crate) fn set_limit(limit: &mut l4s_aqm::Limit, buffer: Buffer, rate: Rate) 
         Buffer::Packets(n) => limit.set_packets(n),
         Buffer::Bytes(size) => *limit = l4s_aqm::Limit::bytes(size),
         Buffer::Time(time) => *limit = l4s_aqm::Limit::bytes(rate.bytes_in(time)),
+    }
+}
+
+/// The limit of a RED that is set for the rate of its link, where nobody said another.
+fn scale_limit(config: &mut l4s_aqm::Config, rate: Rate) {
+    if let l4s_aqm::Config::Red(red) = config {
+        if red.scaled {
+            red.limit.bytes = red.at(rate).limit.bytes.min(LARGEST_BUFFER);
+        }
     }
 }
 

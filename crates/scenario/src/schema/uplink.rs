@@ -123,20 +123,19 @@ pub(super) fn uplink(
     let elsewhere: Vec<&str> = RADIOS.into_iter().chain(["aqm"]).collect();
     let link = read(node, "uplink", &uplink_fields(), &elsewhere, readers, gathered);
     let rate = link.as_ref().map(|link| link.rate);
-    let limit = link.as_ref().map(|link| (link.buffer, link.rate));
-    let limit = limit.filter(|_| table.get("buffer").is_some());
-    let aqm = own_discipline(table, &node.place, "uplink.aqm", limit, gathered);
+    let room = link.as_ref().map(|link| (link.rate, table.get("buffer").map(|_| link.buffer)));
+    let aqm = own_discipline(table, &node.place, "uplink.aqm", room, gathered);
     let passing = || udp.iter().map(|(udp, _)| udp).filter(|udp| udp.direction == Direction::Up);
     room_for_a_packet(table, "uplink", rate, passing(), gathered);
     if let Some((_, limit)) = &aqm {
         let table = table.get("aqm").and_then(Node::table);
         limit_for_a_packet(table, "uplink.aqm", *limit, passing(), gathered);
     }
-    let (aqm, room) = aqm.filter(|_| gathered.count() == before)?;
+    let (aqm, limit) = aqm.filter(|_| gathered.count() == before)?;
     let mut link = link?;
     // Without a buffer the profile's own limit is one.
-    if limit.is_none() {
-        link.buffer = room;
+    if table.get("buffer").is_none() {
+        link.buffer = limit;
     }
     // One that is none of the words was refused above.
     let ack_filter = table.get("ack_filter").and_then(|node| ack_filter(node).ok());
