@@ -202,7 +202,7 @@ impl Shown {
                     // A limit that the buffer sets need not, and in another unit cannot, be said
                     // twice.
                     let prepare = |start: &mut l4s_aqm::$module::Config| {
-                        set_limit(&mut start.limit, link.buffer, link.rate);
+                        set_limit(start, |c| &mut c.limit, link.buffer, link.rate);
                         let of = |limit: &l4s_aqm::Limit| (limit.packets, limit.bytes);
                         if of(&start.limit) == of(&config.limit) { "limit" } else { "" }
                     };

@@ -160,6 +160,20 @@ fn the_buffer_is_the_limit_unless_the_discipline_sets_its_own() {
 }
 
 #[test]
+fn the_buffer_leaves_the_memory_of_fq_codel_alone() {
+    let limit = |set: &[&str]| {
+        let set = [&["aqm.kind=fq_codel", "aqm.profile=linux"][..], set].concat();
+        plan("", &set).points[0].scenario.aqm.limit()
+    };
+    let memory = Some(Bytes::new(32 << 20));
+    for set in ["link.buffer=100p", "aqm.limit=100p"] {
+        assert_eq!(limit(&[set]), l4s_aqm::Limit { memory, ..l4s_aqm::Limit::packets(100) });
+    }
+    let bytes = l4s_aqm::Limit::bytes(Bytes::new(500_000));
+    assert_eq!(limit(&["link.buffer=100ms"]), l4s_aqm::Limit { memory, ..bytes });
+}
+
+#[test]
 fn the_buffer_is_as_long_below_a_red_that_is_set_for_its_link() {
     let red = ["aqm.kind=red", "aqm.profile=scaled"];
     for (rate, bytes_per_ms) in [("4mbit", 500), ("40mbit", 5000), ("400mbit", 50_000)] {

@@ -1,8 +1,9 @@
 //! `[link]` and `[aqm]`: the bottleneck and its queue.
 
+use l4s_aqm::Limit;
 use l4s_model::{AckFilter, Buffer, Capacity, Direction, Link, Udp};
 use l4s_trace::{MAX_PERIOD, Play};
-use l4s_units::param::Configurable;
+use l4s_units::param::{Configurable, Kind, Param, Value};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, packets};
 
 use super::radio::{RADIOS, radio, refuse_beside};
@@ -386,7 +387,7 @@ pub(super) fn discipline(
         ($variant:ident, $module:ident) => {
             if kind == <l4s_aqm::$module::Config as Configurable>::KIND {
                 let prepare = |config: &mut l4s_aqm::$module::Config| match room {
-                    Some((rate, Some(buffer))) => set_limit(&mut config.limit, buffer, rate),
+                    Some((rate, Some(buffer))) => set_limit(config, |c| &mut c.limit, buffer, rate),
                     _ => {}
                 };
                 let config = settings::configure(table, place, path, prepare, gathered)?;
@@ -423,13 +424,30 @@ pub(super) fn own_discipline(
     discipline(&table, &node.place, path, Some(default), link, gathered)
 }
 
-/// Lets `buffer` wait, and no more.
-pub(crate) fn set_limit(limit: &mut l4s_aqm::Limit, buffer: Buffer, rate: Rate) {
-    match buffer {
-        Buffer::Packets(n) => limit.set_packets(n),
-        Buffer::Bytes(size) => *limit = l4s_aqm::Limit::bytes(size),
-        Buffer::Time(time) => *limit = l4s_aqm::Limit::bytes(rate.bytes_in(time)),
-    }
+/// Lets `buffer` wait, and no more. In packets it is the setting `limit`.
+pub(crate) fn set_limit<C: Configurable>(
+    config: &mut C,
+    limit: fn(&mut C) -> &mut Limit,
+    buffer: Buffer,
+    rate: Rate,
+) {
+    let size = match buffer {
+        Buffer::Packets(n) => {
+            let packets = |param: &&Param<C>| matches!(param.kind, Kind::Packets { .. });
+            let param = C::PARAMS.iter().filter(packets).find(|param| param.name == "limit");
+            return match param {
+                Some(param) => (param.set)(config, Value::Packets(n)),
+                // RED's is in bytes.
+                None => *limit(config) = Limit::packets(n),
+            };
+        }
+        Buffer::Bytes(size) => size,
+        Buffer::Time(time) => rate.bytes_in(time),
+    };
+    // A limit of memory that follows that of packets is gone with it. FQ-CoDel's is one of its own.
+    let is_own = C::KIND == l4s_aqm::fq_codel::Config::KIND;
+    let memory = limit(config).memory.filter(|_| is_own);
+    *limit(config) = Limit { memory, ..Limit::bytes(size) };
 }
 
 /// The limit of a RED that is set for the rate of its link, where nobody said another.
@@ -441,7 +459,7 @@ fn scale_limit(config: &mut l4s_aqm::Config, rate: Rate) {
     }
 }
 
-pub(super) fn as_buffer(limit: &l4s_aqm::Limit) -> Buffer {
+pub(super) fn as_buffer(limit: &Limit) -> Buffer {
     match limit.packets {
         u64::MAX => Buffer::Bytes(limit.bytes),
         n => Buffer::Packets(n),
