@@ -541,8 +541,11 @@ mod tests {
             (16, word(0)),
         ];
         assert_eq!(attributes(&cake.options), expected);
-        // A full packet takes 2304 B.
         let cake = Qdisc::new(&aqm("{ kind = \"cobalt\", limit = \"100p\" }"), OFF, JIFFY).unwrap();
+        assert_eq!(attributes(&cake.options)[5], (10, word(100 * 1514)));
+        // A full packet takes 2304 B.
+        let more = "{ kind = \"cobalt\", limit = \"100p\", memlimit = \"1mb\" }";
+        let cake = Qdisc::new(&aqm(more), OFF, JIFFY).unwrap();
         assert_eq!(attributes(&cake.options)[5], (10, word(230_400)));
         assert!(cake.differences[1].contains("100 full packets"), "{:?}", cake.differences);
     }

@@ -54,7 +54,7 @@ impl Config {
             p_inc: 1.0 / 256.0,
             p_dec: 1.0 / 4096.0,
             ecn: true,
-            limit: Limit { memory: Some(Bytes::new(10_240 * MTU.get())), ..Limit::packets(10_240) },
+            limit: limit(10_240),
         }
     }
 
@@ -65,17 +65,27 @@ impl Config {
 
     /// The settings of a CAKE with these settings that shapes to `rate` (Linux). The target is at
     /// least one and a half packets. The interval keeps its distance from the target and is at least
-    /// two targets. Memory is that of four intervals, but at least 4 MiB.
+    /// two targets. Memory is that of four intervals, but at least 4 MiB and at most that of the packets;
+    /// or as given, where that is another than that of the packets.
     pub fn at(&self, rate: Rate) -> Config {
         const LEAST_MEMORY: Bytes = Bytes::new(4 << 20);
         let mtu_time = rate.time_of(MTU);
         let target = self.target.max(mtu_time * 3 / 2);
         let interval = (self.interval + target.saturating_sub(self.target)).max(target * 2);
         let enough = rate.bytes_in(self.interval * 4).max(LEAST_MEMORY);
-        let memory = self.limit.memory.map_or(enough, |memory| memory.min(enough));
-        let limit = Limit { memory: Some(memory), ..self.limit };
+        let usual = limit(self.limit.packets).memory;
+        // Linux, `cake_reconfigure`: a configured limit is not changed.
+        let given = self.limit.memory.filter(|given| Some(*given) != usual);
+        let memory = given.or(usual.map(|usual| usual.min(enough)));
+        let limit = Limit { memory, ..self.limit };
         Config { target, interval, mtu_time, limit, ..self.clone() }
     }
+}
+
+/// This number of packets, in the memory of their bytes alone: Linux, `sch->limit * psched_mtu`.
+fn limit(packets: u64) -> Limit {
+    let memory = Some(Bytes::new(packets.saturating_mul(MTU.get())));
+    Limit { memory, ..Limit::packets(packets) }
 }
 
 impl Default for Config {
@@ -107,7 +117,7 @@ impl Configurable for Config {
         param!(p_inc, STEP, "increment of the drop probability at an overflow, once per target"),
         param!(p_dec, STEP, "decrement of the drop probability at an empty queue, once per target"),
         param!(ecn, Kind::Bool, "mark ECN-capable packets instead of dropping them"),
-        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit.set_packets(v.packets())),
+        Limit::packets_param(|c| c.limit.packets_value(), |c, v| c.limit = limit(v.packets())),
         Limit::memory_param(
             |c| c.limit.memory.map(Value::Bytes),
             |c, v| c.limit.memory = Some(v.bytes()),

@@ -1,7 +1,8 @@
 use super::*;
 use crate::Counters;
 use crate::testing::{Probe, SEED, ms, rng, us};
-use l4s_units::{Duration, Ecn, Rate};
+use l4s_units::param::{Configurable, Value};
+use l4s_units::{Bytes, Duration, Ecn, Rate};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 struct Bench {
@@ -140,6 +141,29 @@ fn what_shapes_knows_the_time_of_a_packet() {
     let mut other = Bench::new(Config::linux());
     other.aqm.set_rate(Rate::from_mbps(4));
     assert!(other.serve(Ecn::Ect0, 12, 20..3020).len() > 100);
+}
+
+#[test]
+fn a_limit_of_memory_that_is_given_is_not_changed() {
+    let set = |c: &mut Config, name: &str, value: Value| {
+        let param = Config::PARAMS.iter().find(|param| param.name == name).unwrap();
+        (param.set)(c, value);
+    };
+    // A packet is worth 1514 B: the number of the profile changes nothing.
+    let mut config = Config::linux();
+    set(&mut config, "limit", Value::Packets(10_240));
+    assert_eq!(config, Config::linux());
+    set(&mut config, "limit", Value::Packets(100));
+    assert_eq!(config.limit.memory.unwrap().get(), 151_400);
+    // 40 Mb/s for four intervals are 2 MB.
+    let at = |c: &Config| c.at(Rate::from_mbps(40)).limit.memory.unwrap().get();
+    assert_eq!(at(&config), 151_400);
+    set(&mut config, "limit", Value::Packets(40_000));
+    assert_eq!(at(&config), 4 << 20);
+    for memory in [100_000, 50_000_000] {
+        set(&mut config, "memlimit", Value::Bytes(Bytes::new(memory)));
+        assert_eq!(at(&config), memory);
+    }
 }
 
 #[test]
