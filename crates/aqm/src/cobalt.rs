@@ -126,6 +126,10 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         }
     }
 
+    fn inherit(&mut self, old: &Self) {
+        self.blue.inherit(&old.blue);
+    }
+
     fn set_rate(&mut self, rate: Rate) {
         if self.config.shaped {
             let config = self.config.at(rate);

@@ -164,6 +164,11 @@ impl Blue {
         *self = Blue { p: self.p, changed: self.changed, ..Blue::new(config) };
     }
 
+    /// The probability of `old`, and when that changed.
+    pub fn inherit(&mut self, old: &Blue) {
+        (self.p, self.changed) = (old.p, old.changed);
+    }
+
     pub fn probability(&self) -> Probability {
         self.p
     }

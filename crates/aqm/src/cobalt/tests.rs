@@ -167,6 +167,26 @@ fn a_limit_of_memory_that_is_given_is_not_changed() {
 }
 
 #[test]
+fn the_same_discipline_with_other_settings_keeps_the_probability_of_blue() {
+    let mut old = Bench::new(small());
+    let now = old.overflow(64);
+    let mut rng = rng(SEED);
+    let mut new: Discipline<Probe> = Discipline::new(Config::linux(), &mut rng);
+    new.inherit(&old.aqm);
+    assert_eq!(new.signal().unwrap().base.as_f64(), old.p());
+    // It falls in an empty queue as that of the old one would have.
+    while old.take(now).is_some() {}
+    let mut new = Bench { aqm: new, rng, seen: Counters::default() };
+    new.put(Ecn::Ect0, now);
+    new.take(now);
+    for bench in [&mut old, &mut new] {
+        bench.put(Ecn::Ect0, now + Duration::from_secs(1));
+    }
+    assert!(new.p() > 0.0 && new.p() < 0.25, "{}", new.p());
+    assert_eq!(new.p(), old.p());
+}
+
+#[test]
 fn the_count_ages_out_as_slowly_as_it_grew() {
     let mut bench = Bench::new(Config::linux());
     bench.serve(Ecn::Ect0, 20, 20..1020);
