@@ -133,6 +133,9 @@ refuses! {
     an_l_queue_without_any_signal: "target  = \"15ms\"" => "k = 0\nl_aqm = \"none\"",
         "s.toml:12:1: `aqm.k`: with `l_aqm = \"none\"` the L queue would get no signal at all: \
          expected 1 to 255, or `l_aqm = \"step\"` or \"ramp\"";
+    one_queue_without_a_signal_for_l4s: "target  = \"15ms\"" => "k = 0\ndualq = \"none\"",
+        "s.toml:12:1: `aqm.k`: with `marking = \"l4s\"` packets outside the L queue would get no \
+         signal at all: expected 1 to 255, or `marking = \"classic\"`";
     a_modems_rate_without_a_modem:
         "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"pie\"\nmsr = 40",
         "s.toml:11:1: `aqm.msr`: it has an effect only with `variant = \"docsis\"`";

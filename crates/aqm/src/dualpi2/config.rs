@@ -648,10 +648,22 @@ impl Configurable for Config {
                 return Err(Conflict { key, message });
             }
         }
-        if self.k == 0 && self.l_aqm == LAqm::None && self.dualq != Classify::None {
-            let message = "with `l_aqm = \"none\"` the L queue would get no signal at all: \
-                           expected 1 to 255, or `l_aqm = \"step\"` or \"ramp\""
-                .to_owned();
+        // Whether packets that are marked scalably have the coupled signal alone.
+        let coupled_only = [Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().any(|ecn| {
+            self.marking.admits(ecn) && !(self.dualq.admits(ecn) && self.l_aqm != LAqm::None)
+        });
+        if self.k == 0 && coupled_only {
+            let message = if self.dualq != Classify::None && self.l_aqm == LAqm::None {
+                "with `l_aqm = \"none\"` the L queue would get no signal at all: \
+                 expected 1 to 255, or `l_aqm = \"step\"` or \"ramp\""
+                    .to_owned()
+            } else {
+                let (marking, dualq) = (self.marking.word("classic"), self.dualq.word("classic"));
+                format!(
+                    "with `marking = \"{marking}\"` packets outside the L queue would get no signal at all: \
+                     expected 1 to 255, or `marking = \"{dualq}\"`"
+                )
+            };
             return Err(Conflict { key: "k", message });
         }
         if self.dualq == Classify::Dc && self.marking == Classify::L4s {

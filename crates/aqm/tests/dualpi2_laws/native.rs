@@ -156,5 +156,12 @@ fn an_l_queue_without_any_signal_is_refused() {
         assert_eq!(config.check(), Ok(()));
     }
     // Without an L queue no signal is needed.
-    assert_eq!(Config { dualq: Classify::None, ..neither }.check(), Ok(()));
+    // Outside the L queue nothing but the coupled signal marks.
+    let (none, l4s, dc) = (Classify::None, Classify::L4s, Classify::Dc);
+    for (dualq, marking, works) in
+        [(none, l4s, false), (none, dc, false), (l4s, dc, false), (none, none, true)]
+    {
+        let config = Config { k: 0, dualq, marking, ..Config::dctth() };
+        assert_eq!(config.check().is_ok(), works, "{dualq:?}, {marking:?}");
+    }
 }
