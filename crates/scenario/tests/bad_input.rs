@@ -162,6 +162,9 @@ refuses! {
     settings_in_conflict: "target  = \"15ms\"" => "dualq = \"dc\"",
         "s.toml:9:1: `aqm.marking`: ECT(0) would wait in the L queue but be marked as Classic: \
          with `dualq = \"dc\"` use `marking = \"dc\"`";
+    a_marker_that_would_mark_nothing: "target  = \"15ms\"" => "marking = \"classic\"",
+        "s.toml:12:1: `aqm.marking`: the L queue's own marker marks scalably: with \
+         `marking = \"classic\"` use `l_aqm = \"none\"` or `dualq = \"none\"`";
     a_number_of_the_detector: "\"cubic\"" => "{ kind = \"prague\", profile = \"paper\", v0 = \"1ms\" }",
         "s.toml:22:46: `group.cc.v0` is no longer a setting of prague; `detector` chooses the rules \
          with their numbers: see `l4s cc prague`";

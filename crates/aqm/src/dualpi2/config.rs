@@ -347,6 +347,16 @@ impl Config {
         (Gain::new(self.alpha, self.gains), Gain::new(self.beta, self.gains))
     }
 
+    /// Whether there are two queues.
+    fn is_dual(&self) -> bool {
+        self.dualq != Classify::None
+    }
+
+    /// Whether the L queue has an AQM of its own.
+    fn has_native(&self) -> bool {
+        self.is_dual() && self.l_aqm != LAqm::None
+    }
+
     fn derive_from_rtts(&mut self, max: Option<Duration>, typical: Option<Duration>) {
         self.max_rtt = max;
         self.typical_rtt = typical;
@@ -649,9 +659,9 @@ impl Configurable for Config {
             }
         }
         // Whether packets that are marked scalably have the coupled signal alone.
-        let coupled_only = [Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().any(|ecn| {
-            self.marking.admits(ecn) && !(self.dualq.admits(ecn) && self.l_aqm != LAqm::None)
-        });
+        let coupled_only = [Ecn::Ect1, Ecn::Ect0, Ecn::Ce]
+            .into_iter()
+            .any(|ecn| self.marking.admits(ecn) && !(self.dualq.admits(ecn) && self.has_native()));
         if self.k == 0 && coupled_only {
             let message = if self.dualq != Classify::None && self.l_aqm == LAqm::None {
                 "with `l_aqm = \"none\"` the L queue would get no signal at all: \
@@ -669,6 +679,12 @@ impl Configurable for Config {
         if self.dualq == Classify::Dc && self.marking == Classify::L4s {
             let message = "ECT(0) would wait in the L queue but be marked as Classic: \
                            with `dualq = \"dc\"` use `marking = \"dc\"`"
+                .to_owned();
+            return Err(Conflict { key: "marking", message });
+        }
+        if self.marking == Classify::None && self.has_native() {
+            let message = "the L queue's own marker marks scalably: with `marking = \"classic\"` \
+                           use `l_aqm = \"none\"` or `dualq = \"none\"`"
                 .to_owned();
             return Err(Conflict { key: "marking", message });
         }

@@ -119,6 +119,18 @@ fn marking_is_chosen_apart_from_the_queue() {
     assert_fits(rig.marks(Queue::L, MarkCause::Classic), N, 0.09, "ECT(1) in L");
 }
 
+#[test]
+fn a_marker_of_the_l_queue_that_would_mark_nothing_is_refused() {
+    let classic = Config { marking: Classify::None, ..Config::dctth() };
+    assert_eq!(classic.check().unwrap_err().key, "marking");
+    for config in [
+        Config { l_aqm: LAqm::None, ..classic.clone() },
+        Config { dualq: Classify::None, ..classic },
+    ] {
+        assert_eq!(config.check(), Ok(()));
+    }
+}
+
 /// RFC 9331 §5.1: an operator can switch L4S off, and then ECT(1) is treated as Not-ECT.
 #[test]
 fn without_l4s_ect1_is_not_ect() {
