@@ -344,3 +344,39 @@ fn two_full_packets_are_31_small_ones() {
     assert_eq!(linux().min_backlog.get(), 3028);
     assert_eq!(Duration::from_millis(16), linux().tupdate);
 }
+
+#[test]
+fn settings_without_effect_have_no_value() {
+    let shown = |config: &dualpi2::Config| -> Vec<&str> {
+        let params = dualpi2::Config::PARAMS.iter().filter(|param| (param.get)(config).is_some());
+        params.map(|param| param.name).collect()
+    };
+    let hidden = |config: dualpi2::Config| -> Vec<&str> {
+        let (all, some) = (shown(&dualpi2::Config::dctth()), shown(&config));
+        all.into_iter().filter(|name| !some.contains(name)).collect()
+    };
+    let of_two_queues = [
+        "l_aqm",
+        "step_thresh",
+        "l_wait",
+        "min_qlen_step",
+        "floor_at",
+        "scheduler",
+        "t_shift",
+        "t_speed",
+    ];
+    assert_eq!(
+        hidden(dualpi2::Config { dualq: dualpi2::Classify::None, ..dualpi2::Config::dctth() }),
+        of_two_queues
+    );
+    // Packets are counted, and not timed.
+    let step = LAqm::Step(Step::Packets(5));
+    assert_eq!(hidden(dualpi2::Config { l_aqm: step, ..dualpi2::Config::dctth() }), ["l_wait"]);
+    let native = ["step_thresh", "l_wait", "min_qlen_step", "floor_at"];
+    assert_eq!(hidden(dualpi2::Config { l_aqm: LAqm::None, ..dualpi2::Config::dctth() }), native);
+    // Nothing saturates.
+    assert_eq!(
+        hidden(dualpi2::Config { k: 0, ..dualpi2::Config::dctth() }),
+        ["overload", "l_drop"]
+    );
+}

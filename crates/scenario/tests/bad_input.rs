@@ -159,6 +159,8 @@ refuses! {
     a_setting_without_effect: "target  = \"15ms\"" => "scheduler = \"wrr\"\nt_speed = 1",
         "s.toml:13:1: `aqm.t_speed` has no effect beside the other settings; tsfifo: time runs \
          2^t_speed times as fast for L packets";
+    a_marker_without_its_queue: "target  = \"15ms\"" => "step_thresh = \"2ms\"\ndualq = \"none\"",
+        "s.toml:13:1: `aqm.dualq` contradicts `step_thresh = 2ms`; keep one of the two";
     settings_in_conflict: "target  = \"15ms\"" => "dualq = \"dc\"",
         "s.toml:9:1: `aqm.marking`: ECT(0) would wait in the L queue but be marked as Classic: \
          with `dualq = \"dc\"` use `marking = \"dc\"`";

@@ -393,8 +393,8 @@ const RAMP: (Duration, Duration) = (Duration::from_micros(800), Duration::from_m
 /// `l_drop` as RFC-style percentages of marking: 1 is saturation.
 fn l_drop(c: &Config) -> Option<Value> {
     match c.overload {
-        Overload::Drop(from) => Some(Value::Number(from.as_f64())),
-        Overload::Overflow => None,
+        Overload::Drop(from) if c.k > 0 => Some(Value::Number(from.as_f64())),
+        _ => None,
     }
 }
 
@@ -437,11 +437,12 @@ impl Configurable for Config {
             "the L queue's own marker",
             Kind::Choice(&["step", "ramp", "none"]),
             |c| {
-                Some(Value::Word(match c.l_aqm {
+                let word = match c.l_aqm {
                     LAqm::Step(_) => "step",
                     LAqm::Ramp(..) => "ramp",
                     LAqm::None => "none",
-                }))
+                };
+                c.is_dual().then_some(Value::Word(word))
             },
             |c, v| {
                 c.l_aqm = match (v.word(), c.l_aqm) {
@@ -457,8 +458,8 @@ impl Configurable for Config {
             "mark every L packet that was queued longer, or leaves a larger backlog",
             Kind::DurationOrPackets { max: Duration::from_secs(4), max_packets: 1_000_000 },
             |c| match c.l_aqm {
-                LAqm::Step(Step::Time(d)) => Some(Value::Duration(d)),
-                LAqm::Step(Step::Packets(n)) => Some(Value::Packets(n)),
+                LAqm::Step(Step::Time(d)) if c.is_dual() => Some(Value::Duration(d)),
+                LAqm::Step(Step::Packets(n)) if c.is_dual() => Some(Value::Packets(n)),
                 _ => None,
             },
             |c, v| {
@@ -473,7 +474,7 @@ impl Configurable for Config {
             "mark L packets with a probability that rises from 0 to 1 between these delays",
             Kind::Durations { min: Duration::ZERO, max: Duration::from_secs(4) },
             |c| match c.l_aqm {
-                LAqm::Ramp(low, high) => Some(Value::Durations(low, high)),
+                LAqm::Ramp(low, high) if c.is_dual() => Some(Value::Durations(low, high)),
                 _ => None,
             },
             |c, v| {
@@ -485,28 +486,31 @@ impl Configurable for Config {
             l_wait,
             LWait::KIND,
             "sojourn time, or sojourn time minus the last pause of the link (idle time or aggregation)",
-            |c| c.l_aqm != LAqm::None
+            |c| c.has_native() && !matches!(c.l_aqm, LAqm::Step(Step::Packets(_)))
         ),
         param!(
             min_qlen_step,
             Kind::Count { min: 0, max: 1_000_000 },
-            "no step marking with fewer packets than this in the queue"
+            "no step marking with fewer packets than this in the queue",
+            Config::has_native
         ),
         param!(
             floor_at,
             FloorAt::KIND,
-            "count the packets ahead of it at enqueue, or behind it at dequeue"
+            "count the packets ahead of it at enqueue, or behind it at dequeue",
+            Config::has_native
         ),
         Param::new(
             "scheduler",
             "time-shifted FIFO, weighted round robin, or strict priority for L",
             Kind::Choice(&["tsfifo", "wrr", "strict"]),
             |c| {
-                Some(Value::Word(match c.scheduler {
+                let word = match c.scheduler {
                     Scheduler::TsFifo { .. } => "tsfifo",
                     Scheduler::Wrr { .. } => "wrr",
                     Scheduler::Strict => "strict",
-                }))
+                };
+                c.is_dual().then_some(Value::Word(word))
             },
             |c, v| {
                 c.scheduler = match (v.word(), c.scheduler) {
@@ -527,7 +531,7 @@ impl Configurable for Config {
             "tsfifo: time shift in favour of L packets",
             DELAY,
             |c| match c.scheduler {
-                Scheduler::TsFifo { t_shift, .. } => Some(Value::Duration(t_shift)),
+                Scheduler::TsFifo { t_shift, .. } if c.is_dual() => Some(Value::Duration(t_shift)),
                 _ => None,
             },
             |c, v| {
@@ -543,7 +547,9 @@ impl Configurable for Config {
             "tsfifo: time runs 2^t_speed times as fast for L packets",
             Kind::Count { min: 0, max: 16 },
             |c| match c.scheduler {
-                Scheduler::TsFifo { t_speed, .. } => Some(Value::Count(t_speed.into())),
+                Scheduler::TsFifo { t_speed, .. } if c.is_dual() => {
+                    Some(Value::Count(t_speed.into()))
+                }
                 _ => None,
             },
             |c, v| {
@@ -557,7 +563,7 @@ impl Configurable for Config {
             "wrr: the share of the link that Classic is guaranteed, in percent",
             Kind::Count { min: 0, max: 100 },
             |c| match c.scheduler {
-                Scheduler::Wrr { classic_protection } => {
+                Scheduler::Wrr { classic_protection } if c.is_dual() => {
                     Some(Value::Count(classic_protection.into()))
                 }
                 _ => None,
@@ -588,10 +594,11 @@ impl Configurable for Config {
             "when marking saturates: Classic drop in both queues, or let the buffer overflow",
             Kind::Choice(&["drop", "overflow"]),
             |c| {
-                Some(Value::Word(match c.overload {
+                let word = match c.overload {
                     Overload::Drop(_) => "drop",
                     Overload::Overflow => "overflow",
-                }))
+                };
+                (c.k > 0).then_some(Value::Word(word))
             },
             |c, v| {
                 c.overload = match (v.word(), c.overload) {
