@@ -98,10 +98,12 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
         _: &mut impl Rng,
         _: &mut impl Watch<P>,
     ) -> Option<Departure<P>> {
-        let head = self.queue.pop()?;
-        if self.queue.is_empty() {
-            self.average.idle_since = Some(now);
-        }
+        let Some(head) = self.queue.pop() else {
+            // As in Linux, idle time begins where the link asks and nothing waits. Below `htb` it never asks
+            // so, and the average outlasts idle times.
+            self.average.idle_since.get_or_insert(now);
+            return None;
+        };
         Some(head.depart(now))
     }
 
@@ -144,7 +146,7 @@ struct Average {
     scaled: u64,
     /// −log₂ of the weight of a new sample.
     weight_log: u32,
-    /// Since when the queue is empty.
+    /// Since when the link asks an empty queue.
     idle_since: Option<Time>,
     /// How far the average falls in an idle time, as a shift, by time in cells.
     damping: [u8; 256],

@@ -31,7 +31,8 @@ pub struct Config {
     pub burst: u64,
     /// The probability that `max` is reached with.
     pub probability: f64,
-    /// The link rate, for the decay of the average while the queue is idle.
+    /// The link rate that the settings are for, where they scale, and for the decay of the average while
+    /// the link asks an empty queue.
     pub bandwidth: Rate,
     /// Whether it is set for the rate of its link: `min`, `max` and `burst` hold for `bandwidth`, and scale
     /// with the rate of the link ([`Config::at`]).
@@ -159,7 +160,7 @@ impl Configurable for Config {
         ),
         Param::new(
             "bandwidth",
-            "link rate, for the decay of the average while the queue is idle",
+            "link rate that min, max and burst are for; and of the decay while the link asks an empty queue",
             Kind::Number { min: 0.001, max: 1_000_000.0, unit: "Mb/s" },
             |c| Some(Value::Number(c.bandwidth.as_bps() as f64 / 1e6)),
             |c, v| c.bandwidth = Rate::from_bps((v.number() * 1e6).round() as u64),

@@ -114,6 +114,33 @@ fn the_average_falls_while_the_queue_is_idle() {
     assert_eq!(fallen(10_000_000), 0);
 }
 
+/// Linux, `red_dequeue`: the time is idle from a call on that finds nothing.
+#[test]
+fn an_idle_time_begins_where_the_link_asks_in_vain() {
+    let after = |asks: bool, drops: bool| {
+        let (mut rng, mut seen) = (rng(SEED), Counters::default());
+        let mut red = Discipline::new(Config::slides(), &mut rng);
+        red.enqueue(Probe::full(0), ms(0), &mut rng, &mut seen);
+        red.average.scaled = 200_000 << 7;
+        assert!(red.dequeue(ms(0), &mut rng, &mut seen).is_some());
+        if asks {
+            assert!(red.dequeue(ms(1), &mut rng, &mut seen).is_none());
+            assert!(red.dequeue(ms(5000), &mut rng, &mut seen).is_none());
+        }
+        if drops {
+            // A packet that is dropped ends it, too, until the link asks again.
+            red.config.limit = Limit::packets(0);
+            red.enqueue(Probe::full(1), ms(451), &mut rng, &mut seen);
+        }
+        red.enqueue(Probe::full(2), ms(451), &mut rng, &mut seen);
+        red.average.scaled >> 7
+    };
+    // 450 ms take half of it. A sample of an empty queue takes 1/128.
+    assert_eq!(after(true, false), 100_000);
+    assert_eq!(after(false, false), 200_000 - 200_000 / 128 - 1);
+    assert_eq!(after(true, true), 100_000 - 100_000 / 128 - 1);
+}
+
 /// Thresholds of 24 and 72 ms. The weight is the same, as the burst is also the same in time.
 #[test]
 fn scaled_to_its_link_it_has_the_same_thresholds_in_time() {
