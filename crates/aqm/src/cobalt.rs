@@ -6,13 +6,13 @@ mod law;
 
 pub use config::Config;
 
-use l4s_units::{Rate, Time};
+use l4s_units::{Bytes, Rate, Time};
 use rand_core::Rng;
 
 use crate::waiting::{Fifo, Waiting};
 use crate::watch::mark;
 use crate::{
-    Backlog, Departure, DropCause, Limit, MarkCause, Packet, Qdisc, Queue, Redundancy, Signal,
+    Backlog, Departure, DropCause, Limit, MTU, MarkCause, Packet, Qdisc, Queue, Redundancy, Signal,
     Watch,
 };
 use law::{Blue, Codel};
@@ -52,6 +52,10 @@ pub struct Discipline<P> {
     blue: Blue,
     /// Since when the queue is empty.
     idle_since: Option<Time>,
+    /// The rate of the link, where it shapes to that.
+    rate: Option<Rate>,
+    /// The longest packet seen, or a full one of Ethernet: the MTU of the device (Linux).
+    longest: Bytes,
 }
 
 impl<P: Packet> Discipline<P> {
@@ -64,8 +68,19 @@ impl<P: Packet> Discipline<P> {
             codel: Codel::new(&config),
             blue: Blue::new(&config),
             idle_since: None,
+            rate: None,
+            longest: MTU,
             config,
         }
+    }
+
+    /// The settings that follow the rate of the link.
+    fn shape(&mut self) {
+        let Some(rate) = self.rate else { return };
+        let config = self.config.with(rate, self.longest);
+        self.limit = config.limit;
+        self.codel.configure(&config);
+        self.blue.configure(&config);
     }
 
     /// The head, if there is one, and notes when it was the last.
@@ -82,6 +97,10 @@ impl<P: Packet> Discipline<P> {
 impl<P: Packet> Qdisc<P> for Discipline<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, _: &mut impl Rng, watch: &mut impl Watch<P>) {
+        if packet.size() > self.longest {
+            self.longest = packet.size();
+            self.shape();
+        }
         // CAKE polls an empty queue as long as others have packets and its state is not at rest. The
         // effect of these polls is applied here at once.
         if let Some(since) = self.idle_since.take() {
@@ -131,12 +150,8 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
     }
 
     fn set_rate(&mut self, rate: Rate) {
-        if self.config.shaped {
-            let config = self.config.at(rate);
-            self.limit = config.limit;
-            self.codel.configure(&config);
-            self.blue.configure(&config);
-        }
+        self.rate = Some(rate).filter(|_| self.config.shaped);
+        self.shape();
     }
 
     fn evacuate(&mut self) -> Vec<(Time, P)> {

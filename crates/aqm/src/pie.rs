@@ -172,6 +172,8 @@ struct Control {
     /// Marks become drops above this, in 2⁻⁵⁶.
     ecn_drop: u64,
     bytemode: bool,
+    /// The longest packet seen, or a full one of Ethernet: the MTU of the device (Linux).
+    full: u64,
     /// Beyond this delay in ticks, 2 % more at each update.
     rise_above: u64,
     variant: Variant,
@@ -201,6 +203,7 @@ impl Control {
             gains: (gain(config.alpha), gain(config.beta)),
             ecn_drop: ((config.ecn_drop * ONE as f64) as u64).min(ONE),
             bytemode: config.bytemode,
+            full: MTU.get(),
             rise_above: config.rise_above.map_or(u64::MAX, |delay| ticks(delay.as_nanos())),
             variant: config.variant,
             docsis,
@@ -209,11 +212,22 @@ impl Control {
 
     /// It takes over the state of another controller, and continues at once.
     fn inherit(&mut self, old: &Control) {
-        let Control { p, accumulated, q, q_prev, left_at, .. } = *old;
+        let Control { p, accumulated, q, q_prev, left_at, full, .. } = *old;
         let burst = old.burst.min(self.max_burst);
         let due = Time::ZERO + self.tupdate;
         let docsis = self.docsis.clone();
-        *self = Control { p, accumulated, q, q_prev, burst, left_at, due, docsis, ..self.clone() };
+        *self = Control {
+            p,
+            accumulated,
+            q,
+            q_prev,
+            burst,
+            left_at,
+            due,
+            full,
+            docsis,
+            ..self.clone()
+        };
     }
 
     /// Whether an arriving packet gets the signal (RFC 8033 §4.1); `backlog` is without it.
@@ -226,12 +240,13 @@ impl Control {
         let bursting = self.burst > 0;
         // RFC 8033 §4.1: nor does a short queue need a signal, or one of less than two packets.
         let short = self.q < self.target / 2 && self.p < ONE / 5;
-        if bursting || short || backlog.bytes.get() < 2 * MTU.get() {
+        self.full = self.full.max(size);
+        if bursting || short || backlog.bytes.get() < 2 * self.full {
             return false;
         }
         // Linux: small packets get it less often.
-        let p = match self.bytemode && size <= MTU.get() {
-            true => size * (self.p / MTU.get()),
+        let p = match self.bytemode {
+            true => size * (self.p / self.full),
             false => self.p,
         };
         // RFC 8033 §5.4: signals keep a distance, neither too short nor too long.

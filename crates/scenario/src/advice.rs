@@ -29,7 +29,7 @@ fn classic_in_l4s_queue(scenario: &Scenario) -> Option<String> {
 }
 
 /// IP and TCP header with time stamps.
-const HEADERS: Bytes = Bytes::new(52);
+pub(crate) const HEADERS: Bytes = Bytes::new(52);
 
 /// An uplink that is slower than the acknowledgements of a full link need. Each has at least 66 B, and is for two
 /// segments (RFC 5681 §4.2), or for as many packets as a QUIC stack asks for. A filter lets TCP do with fewer.

@@ -197,9 +197,10 @@ pub(crate) fn scenario(
     let link = link::link(root, readers, gathered);
     let groups = group::groups(root, end, gathered);
     let udp = udp::udp(root, end, gathered);
+    let frame = link::largest_frame(&groups, &udp);
     let kernel = kernel::kernel(root, gathered);
     let uplink = uplink::uplink(root, &groups, &udp, readers, gathered);
-    let aqm = link::aqm(root, link.as_ref(), gathered);
+    let aqm = link::aqm(root, link.as_ref(), frame, gathered);
     let names = Names::new(root, &groups, &udp);
     let before_web = gathered.count();
     let web = web::web(root, end, link.as_ref(), &names, gathered);
@@ -213,6 +214,7 @@ pub(crate) fn scenario(
         uplink: uplink.as_ref(),
         paths: &paths,
         udp: &udp,
+        frame,
         names: &names,
     };
     let changes = at::changes(root, end, &parts, gathered);

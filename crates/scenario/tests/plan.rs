@@ -196,6 +196,40 @@ fn the_buffer_is_as_long_below_a_red_that_is_set_for_its_link() {
 }
 
 #[test]
+fn settings_of_so_many_full_frames_follow_the_largest_one() {
+    use l4s_aqm::Config;
+    let aqm = |set: &[&str]| {
+        let set = [&["group.A.mss=8948"][..], set].concat();
+        plan("", &set).points[0].scenario.aqm.clone()
+    };
+    // 9000 B and Ethernet: 9014 B.
+    let dualpi2 = |set: &[&str]| {
+        let set = [&["aqm.profile=linux"][..], set].concat();
+        let Config::DualPi2(config) = aqm(&set) else { panic!("dualpi2") };
+        (config.limit.memory.map(Bytes::get), config.min_backlog.get())
+    };
+    assert_eq!(dualpi2(&[]), (Some(10_000 * 2 * 9014), 18_028));
+    assert_eq!(dualpi2(&["link.buffer=100p"]).0, Some(100 * 18_028));
+    assert_eq!(dualpi2(&["aqm.limit=100p"]).0, Some(100 * 18_028));
+    let own = ["aqm.memlimit=2mb", "aqm.min_backlog=3028b"];
+    assert_eq!(dualpi2(&own), (Some(2_000_000), 3028));
+    assert_eq!(dualpi2(&["link.buffer=100ms"]).0, None);
+    let cobalt = aqm(&["aqm.kind=cobalt"]).limit().memory;
+    assert_eq!(cobalt.map(Bytes::get), Some(10_240 * 9014));
+    let Config::Pi2(pi2) = aqm(&["aqm.kind=pi2"]) else { panic!("pi2") };
+    assert_eq!(pi2.min_backlog.get(), 18_028);
+    let Config::FqCodel(fq) = aqm(&["aqm.kind=fq_codel"]) else { panic!("fq_codel") };
+    assert_eq!(fq.quantum, 9014);
+    // Datagrams count, and no frame is below that of Ethernet.
+    let quantum = |set: &str| match &plan("", &["aqm.kind=fq_codel", set]).points[0].scenario.aqm {
+        Config::FqCodel(config) => config.quantum,
+        _ => panic!("fq_codel"),
+    };
+    assert_eq!(quantum("udp.U.packet=2000b"), 2014);
+    assert_eq!(quantum("udp.U.packet=200b"), 1514);
+}
+
+#[test]
 fn a_sweep_is_a_product_with_the_first_key_slowest() {
     let plan = plan(
         "[sweep]\nlink.rate = [\"4mbit\", \"40mbit\"]\n\"group.*.rtt\" = [\"5ms\", \"7ms\"]",

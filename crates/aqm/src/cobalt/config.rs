@@ -68,15 +68,21 @@ impl Config {
     /// two targets. Memory is that of four intervals, but at least 4 MiB and at most that of the packets;
     /// or as given, where that is another than that of the packets.
     pub fn at(&self, rate: Rate) -> Config {
+        self.with(rate, MTU)
+    }
+
+    /// The same where a full packet is of `mtu`.
+    pub(super) fn with(&self, rate: Rate, mtu: Bytes) -> Config {
         const LEAST_MEMORY: Bytes = Bytes::new(4 << 20);
-        let mtu_time = rate.time_of(MTU);
+        let mtu_time = rate.time_of(mtu);
         let target = self.target.max(mtu_time * 3 / 2);
         let interval = (self.interval + target.saturating_sub(self.target)).max(target * 2);
         let enough = rate.bytes_in(self.interval * 4).max(LEAST_MEMORY);
         let usual = limit(self.limit.packets).memory;
         // Linux, `cake_reconfigure`: a configured limit is not changed.
         let given = self.limit.memory.filter(|given| Some(*given) != usual);
-        let memory = given.or(usual.map(|usual| usual.min(enough)));
+        let full = Bytes::new(self.limit.packets.saturating_mul(mtu.get()));
+        let memory = Some(given.unwrap_or(full.min(enough)));
         let limit = Limit { memory, ..self.limit };
         Config { target, interval, mtu_time, limit, ..self.clone() }
     }

@@ -187,6 +187,19 @@ fn the_same_discipline_with_other_settings_keeps_the_probability_of_blue() {
 }
 
 #[test]
+fn a_full_packet_is_the_longest_seen() {
+    // At 24.112 Mb/s one of 1514 B takes 0.5 ms, and one of 9042 B takes 3 ms: up to 12 ms are no delay.
+    let mut bench = Bench::new(Config::shaped());
+    bench.aqm.set_rate(Rate::from_bps(24_112_000));
+    assert!(bench.serve(Ecn::Ect0, 12, 20..3020).len() > 100);
+    let long = Probe::full(0).ecn(Ecn::Ect0).size(9042);
+    bench.aqm.enqueue(long, ms(3020), &mut bench.rng, &mut bench.seen);
+    bench.aqm.evacuate();
+    bench.serve(Ecn::Ect0, 1, 3020..9020);
+    assert_eq!(bench.serve(Ecn::Ect0, 12, 9020..12_020), []);
+}
+
+#[test]
 fn the_count_ages_out_as_slowly_as_it_grew() {
     let mut bench = Bench::new(Config::linux());
     bench.serve(Ecn::Ect0, 20, 20..1020);

@@ -507,6 +507,22 @@ fn bytemode_spares_small_packets_in_proportion() {
     assert!((jumbo / full - 1.0).abs() < 0.1, "above a full frame there is no more to add");
 }
 
+#[test]
+#[cfg_attr(miri, ignore = "many packets: minutes")]
+fn two_packets_and_a_full_one_are_of_the_longest_seen() {
+    let config = Config { bytemode: true, ..Config::rfc8033() };
+    let mut rng = rng(SEED);
+    let mut control = control(config, 0.2, 20, 20);
+    let mut hits = |bytes, size| {
+        (0..100_000).filter(|_| control.hits(backlog(bytes), size, &mut rng)).count() as f64
+    };
+    assert!(hits(3028, 1514) > 1000.0);
+    let jumbo = hits(100_000, 9014);
+    assert_eq!(hits(18_027, 9014), 0.0);
+    let half = hits(18_028, 4507);
+    assert!((jumbo / half - 2.0).abs() < 0.15, "{jumbo} {half}");
+}
+
 /// Marks and drops of 10,000 packets of codepoint `ecn` at probability `p`.
 fn verdicts(config: Config, p: f64, ecn: Ecn) -> Counters {
     let (mut rng, mut seen) = (rng(SEED), Counters::default());

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use l4s_model::{Change, Direction, Link, Path, PathChange, Udp, Uplink};
-use l4s_units::{Duration, Rate, Time};
+use l4s_units::{Bytes, Duration, Rate, Time};
 
 use super::group::{LEAST_RTT, MOST_RTT};
-use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, Room, discipline, limit_for_a_packet, room_of};
+use super::link::{HIGHEST_RATE, LINK, LOWEST_RATE, Room, discipline, limit_for_a_packet};
 use super::path::{jitter, loss};
 use super::{GROUP, Names, PATH, source_names, tables};
 use crate::fault::{Gathered, Place, did_you_mean, listed};
@@ -69,6 +69,8 @@ pub(super) struct Parts<'a> {
     pub uplink: Option<&'a Uplink>,
     pub paths: &'a [Path],
     pub udp: &'a [(Udp, &'a Table)],
+    /// The largest one.
+    pub frame: Bytes,
     pub names: &'a Names<'a>,
 }
 
@@ -79,7 +81,7 @@ pub(super) fn changes(
     parts: &Parts<'_>,
     gathered: &mut Gathered,
 ) -> Vec<Change> {
-    let Parts { link, uplink, paths, udp, names } = *parts;
+    let Parts { link, paths, udp, frame, names, .. } = *parts;
     let mut all: Vec<Change> = Vec::new();
     let (mut known, mut count) = (HashSet::new(), 0);
     for (node, table) in tables(root, "at", gathered) {
@@ -88,7 +90,7 @@ pub(super) fn changes(
             unknown_key(&format!("at.{}", entry.key), &entry.key, &entry.place, KEYS, gathered);
         }
         let time = time(table, &node.place, end, gathered);
-        let room = room_of(root, "link", link);
+        let room = Room::named(root, "link", link, frame);
         let all_udp = || udp.iter().map(|(udp, _)| udp);
         let own = table.entry("aqm");
         let own = own.and_then(|entry| aqm(entry, "at.aqm", room, all_udp(), gathered));
@@ -98,7 +100,7 @@ pub(super) fn changes(
             rate(table, "link", link, gathered)
         });
         let (uplink_rate, uplink_aqm) = match table.entry("uplink") {
-            Some(entry) => up(entry, root, uplink, udp, gathered),
+            Some(entry) => up(entry, root, parts, gathered),
             None => (None, None),
         };
         let rtts = table.entry("group").map_or(Vec::new(), |e| rtts(e, names, gathered));
@@ -183,8 +185,7 @@ fn aqm<'a>(
 fn up(
     entry: &Entry,
     root: &Table,
-    uplink: Option<&Uplink>,
-    udp: &[(Udp, &Table)],
+    parts: &Parts<'_>,
     gathered: &mut Gathered,
 ) -> (Option<Rate>, Option<l4s_aqm::Config>) {
     if root.get("uplink").is_none() {
@@ -195,9 +196,10 @@ fn up(
     }
     let Some(table) = inner(entry, "at.uplink", "rate", gathered) else { return (None, None) };
     only(table, "at.uplink", &["rate", "aqm"], LINK, gathered);
+    let Parts { uplink, udp, frame, .. } = *parts;
     let link = uplink.map(|uplink| &uplink.link);
     let passing = udp.iter().map(|(udp, _)| udp).filter(|udp| udp.direction == Direction::Up);
-    let room = room_of(root, "uplink", link);
+    let room = Room::named(root, "uplink", link, frame);
     let own = table.entry("aqm");
     let own = own.and_then(|entry| aqm(entry, "at.uplink.aqm", room, passing, gathered));
     (rate(table, "uplink", link, gathered), own)

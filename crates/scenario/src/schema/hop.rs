@@ -6,8 +6,8 @@ use l4s_model::{Direction, Group, Hop, Link, Per, Scenario, Side, UPLINK, Udp, W
 use l4s_units::{Bytes, Rate};
 
 use super::link::{
-    HIGHEST_RATE, LOWEST_RATE, buffer, buffer_text, limit_for_a_packet, own_discipline,
-    refuse_trace, room_for_a_packet, unset,
+    HIGHEST_RATE, LOWEST_RATE, Room, buffer, buffer_text, largest_frame, limit_for_a_packet,
+    own_discipline, refuse_trace, room_for_a_packet, unset,
 };
 use super::radio::{RADIOS, radio, refuse_beside};
 use super::{Names, few_tables, listed_groups, source_name};
@@ -117,6 +117,7 @@ pub(super) fn hops(
 ) -> Vec<Hop> {
     let mut hops: Vec<Hop> = Vec::new();
     let mut names = HashSet::new();
+    let frame = largest_frame(groups, udp);
     let with_web: HashSet<usize> = web.iter().map(|web| web.group).collect();
     for (node, table) in few_tables(root, "hop", gathered) {
         if refuse_trace(table, "hop", gathered) {
@@ -148,7 +149,7 @@ pub(super) fn hops(
                 draft.link = Link { burst: Bytes::ZERO, ..draft.link }.by(radio);
             }
         }
-        let room = (draft.link.rate, table.get("buffer").map(|_| draft.link.buffer));
+        let room = Room::of(table, &draft.link, frame);
         let aqm = own_discipline(table, &node.place, "hop.aqm", Some(room), gathered);
         let HopDraft { name, side, mut link, sources, per } = draft;
         if !name.is_empty() && !names.insert(name.clone()) {
@@ -183,7 +184,7 @@ pub(super) fn hops(
         }
         let Some((aqm, limit)) = aqm.filter(|_| gathered.count() == before) else { continue };
         // Without a buffer the profile's own limit is one.
-        if room.1.is_none() {
+        if table.get("buffer").is_none() {
             link.buffer = limit;
         }
         hops.push(Hop { name, side, link, aqm, sources, per });

@@ -1,13 +1,14 @@
 //! `[link]` and `[aqm]`: the bottleneck and its queue.
 
 use l4s_aqm::Limit;
-use l4s_model::{AckFilter, Buffer, Capacity, Direction, Link, Udp};
+use l4s_model::{AckFilter, Buffer, Capacity, Direction, Group, Link, Udp};
 use l4s_trace::{MAX_PERIOD, Play};
 use l4s_units::param::{Configurable, Kind, Param, Value};
 use l4s_units::{Bytes, Duration, ETHERNET, Rate, packets};
 
 use super::radio::{RADIOS, radio, refuse_beside};
 use super::{HEAD, TABLES, one_table};
+use crate::advice::HEADERS;
 use crate::fault::{Gathered, Place};
 use crate::field::{
     Field, Refusal, bytes_text, duration, is_misspelt, quantity, read_table, without_unit,
@@ -343,6 +344,7 @@ pub(super) fn refuse_trace(table: &Table, path: &str, gathered: &mut Gathered) -
 pub(super) fn aqm(
     root: &Table,
     link: Option<&Link>,
+    frame: Bytes,
     gathered: &mut Gathered,
 ) -> Option<(l4s_aqm::Config, Buffer)> {
     let node = root.get("aqm");
@@ -358,16 +360,48 @@ pub(super) fn aqm(
         },
     };
     let default = <l4s_aqm::dualpi2::Config as Configurable>::KIND;
-    discipline(&table, &place, "aqm", Some(default), room_of(root, "link", link), gathered)
+    discipline(
+        &table,
+        &place,
+        "aqm",
+        Some(default),
+        Room::named(root, "link", link, frame),
+        gathered,
+    )
 }
 
-/// The rate of a link, and its buffer where its `buffer` says something.
-pub(super) type Room = (Rate, Option<Buffer>);
+/// The properties of its link that a discipline depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    rate: Rate,
+    /// Where `buffer` says something.
+    buffer: Option<Buffer>,
+    /// The largest frame.
+    frame: Bytes,
+}
 
-/// That of the link in the table of this name.
-pub(super) fn room_of(root: &Table, path: &str, link: Option<&Link>) -> Option<Room> {
-    let table = root.get(path).and_then(Node::table)?;
-    link.map(|link| (link.rate, table.get("buffer").map(|_| link.buffer)))
+impl Room {
+    /// That of the link in this table.
+    pub(super) fn of(table: &Table, link: &Link, frame: Bytes) -> Room {
+        Room { rate: link.rate, buffer: table.get("buffer").map(|_| link.buffer), frame }
+    }
+
+    /// That of the link in the table of this name.
+    pub(super) fn named(
+        root: &Table,
+        path: &str,
+        link: Option<&Link>,
+        frame: Bytes,
+    ) -> Option<Room> {
+        let table = root.get(path).and_then(Node::table)?;
+        link.map(|link| Room::of(table, link, frame))
+    }
+}
+
+/// The largest frame of a scenario: `psched_mtu` of a device for these packets (Linux).
+pub(super) fn largest_frame(groups: &[(Group, &Table)], udp: &[(Udp, &Table)]) -> Bytes {
+    let segments = groups.iter().map(|(group, _)| group.mss + HEADERS + ETHERNET);
+    segments.fold(largest_packet(udp.iter().map(|(udp, _)| udp)), Bytes::max)
 }
 
 /// The discipline that `table` describes, and its limit: the link's `buffer`,
@@ -383,17 +417,21 @@ pub(super) fn discipline(
     let kinds = catalog::discipline_kinds();
     let kind = settings::kind(table, place, path, &kinds, default, gathered)?;
     let room = link.filter(|_| table.get("limit").is_none());
+    let (rate, buffer) = (room.map(|room| room.rate), room.and_then(|room| room.buffer));
     macro_rules! read {
         ($variant:ident, $module:ident) => {
             if kind == <l4s_aqm::$module::Config as Configurable>::KIND {
-                let prepare = |config: &mut l4s_aqm::$module::Config| match room {
-                    Some((rate, Some(buffer))) => set_limit(config, |c| &mut c.limit, buffer, rate),
-                    _ => {}
+                let prepare = |config: &mut l4s_aqm::$module::Config| match rate.zip(buffer) {
+                    Some((rate, buffer)) => set_limit(config, |c| &mut c.limit, buffer, rate),
+                    None => {}
                 };
                 let config = settings::configure(table, place, path, prepare, gathered)?;
                 let mut config = l4s_aqm::Config::$variant(config);
-                if let Some((rate, None)) = room {
+                if let Some(rate) = rate.filter(|_| buffer.is_none()) {
                     scale_limit(&mut config, rate);
+                }
+                if let Some(link) = link {
+                    fit_frames(&mut config, link.frame, |key| table.get(key).is_some());
                 }
                 let limit = as_buffer(&config.limit());
                 return Some((config, limit));
@@ -456,6 +494,34 @@ fn scale_limit(config: &mut l4s_aqm::Config, rate: Rate) {
         if red.scaled {
             red.limit.bytes = red.at(rate).limit.bytes.min(LARGEST_BUFFER);
         }
+    }
+}
+
+/// Gives the settings that Linux counts in full frames of the device those of `frame`, where nobody said them.
+fn fit_frames(config: &mut l4s_aqm::Config, frame: Bytes, said: impl Fn(&str) -> bool) {
+    use l4s_aqm::Config;
+    // Profiles are for the frames of Ethernet.
+    let two = |size: &mut Bytes| {
+        if *size == PACKET + PACKET && !said("min_backlog") {
+            *size = frame + frame;
+        }
+    };
+    let memory = |limit: &mut Limit, frames: u64| {
+        if limit.memory.is_some() && !said("memlimit") {
+            let bytes = Bytes::new((frames * frame.get()).saturating_mul(limit.packets));
+            limit.memory = Some(bytes.min(LARGEST_BUFFER));
+        }
+    };
+    match config {
+        Config::DualPi2(c) => {
+            two(&mut c.min_backlog);
+            memory(&mut c.limit, 2);
+        }
+        Config::Pi2(c) => two(&mut c.min_backlog),
+        Config::FqCodel(c) if !said("quantum") => c.quantum = frame.get(),
+        // One that shapes computes its own.
+        Config::Cobalt(c) if !c.shaped => memory(&mut c.limit, 1),
+        _ => {}
     }
 }
 

@@ -2,7 +2,10 @@
 
 use l4s_model::{AckFilter, Direction, Group, Udp, Uplink};
 
-use super::link::{LINK, LinkDraft, limit_for_a_packet, own_discipline, read, room_for_a_packet};
+use super::link::{
+    LINK, LinkDraft, Room, largest_frame, limit_for_a_packet, own_discipline, read,
+    room_for_a_packet,
+};
 use super::one_table;
 use super::radio::RADIOS;
 use crate::fault::Gathered;
@@ -123,7 +126,8 @@ pub(super) fn uplink(
     let elsewhere: Vec<&str> = RADIOS.into_iter().chain(["aqm"]).collect();
     let link = read(node, "uplink", &uplink_fields(), &elsewhere, readers, gathered);
     let rate = link.as_ref().map(|link| link.rate);
-    let room = link.as_ref().map(|link| (link.rate, table.get("buffer").map(|_| link.buffer)));
+    let frame = largest_frame(groups, udp);
+    let room = link.as_ref().map(|link| Room::of(table, link, frame));
     let aqm = own_discipline(table, &node.place, "uplink.aqm", room, gathered);
     let passing = || udp.iter().map(|(udp, _)| udp).filter(|udp| udp.direction == Direction::Up);
     room_for_a_packet(table, "uplink", rate, passing(), gathered);
