@@ -299,6 +299,32 @@ fn an_interrupt_is_for_the_command() {
     assert!(folder.path().join("out/report.html").exists());
 }
 
+/// Few programs change the mask of signals that they inherit; shells do.
+#[test]
+fn a_program_gets_every_signal() {
+    let mask = "SigBlk:\t0000000000000000\n";
+    let ran = shell(&["--", "grep", "SigBlk", "/proc/self/status"]);
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), mask);
+    let program = "[[program]]\nname = \"x\"\ngroup = \"A\"\n\
+                   client = [\"grep\", \"SigBlk\", \"/proc/self/status\"]\n";
+    let folder = scenario("500ms", program);
+    assert!(done(&run(&folder, &[])).is_some());
+    assert_eq!(output(&folder, "x/client.out"), mask);
+    // In the background of a script the signal is ignored.
+    let sleeps = mark("interrupted");
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_l4s"), "shell", "--", "sleep"]);
+    command.arg(&sleeps).process_group(0).stdin(Stdio::null());
+    let mut command = command.spawn().expect("l4s starts");
+    within("the command runs", || sleepers(&sleeps) == 1);
+    let _ = Command::new("kill").args(["-INT", "--", &format!("-{}", command.id())]).status();
+    // 128 and SIGINT.
+    assert_eq!(command.wait().unwrap().code(), Some(130));
+}
+
 #[test]
 fn a_shell_judges_what_its_command_sent() {
     let judged = |assertion: &str| shell(&["--assert", assertion, "--", "true"]);

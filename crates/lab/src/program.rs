@@ -6,6 +6,7 @@
 
 mod inside;
 mod output;
+mod signals;
 mod supervisor;
 
 use std::ffi::OsString;
@@ -23,7 +24,8 @@ use l4s_os::{Clock, OsError};
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 
-pub use inside::{leave_signals_to_program, main};
+pub use inside::main;
+pub use signals::leave_signals_to_program;
 use supervisor::Supervisor;
 
 use crate::address::End;

@@ -27,6 +27,7 @@ use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
 use super::output;
+use super::signals::{get_signals, leave_signals_to_program};
 
 /// The argument, behind that of the keeper, that makes an init of it.
 const INIT: &str = "init";
@@ -74,17 +75,6 @@ pub fn main() -> ExitCode {
             ExitCode::from(CANNOT_RUN)
         }
     }
-}
-
-/// Has Ctrl-C and Ctrl-\ pass by this thread and those that it starts later: they are for the program in
-/// the foreground, whose end is that of the run. Processes that they start get them as ever.
-pub fn leave_signals_to_program() {
-    use nix::sys::signal::{SigSet, Signal};
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGINT);
-    signals.add(Signal::SIGQUIT);
-    // These can be blocked, so that it cannot fail.
-    let _ = signals.thread_block();
 }
 
 fn keep(spec: &Spec, args: &[String]) -> Result<u8, String> {
@@ -135,6 +125,8 @@ fn init(spec: &Spec) -> Result<u8, String> {
     #[allow(unsafe_code)]
     let control = unsafe { OwnedFd::from_raw_fd(spec.control) };
     let _ = rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::CLOEXEC);
+    // The program inherits the mask. As process 1 this one has no signal that would end it.
+    get_signals();
     let (word, rest) = spec.words.split_first().ok_or("no command")?;
     let mut command = Command::new(word);
     command.args(rest);
