@@ -198,6 +198,7 @@ fn a_client_that_does_not_end_is_an_error_unless_the_run_ends_it() {
     for more in ["stop = \"int\"\n", "expect = \"running\"\n"] {
         let ran = run(&scenario("300ms", &program(more)), &[]);
         assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+        assert!(!stderr(&ran).contains("still ran"), "{}", stderr(&ran));
         assert_eq!(sleepers(&hangs), 0);
     }
 }
@@ -222,6 +223,8 @@ fn nothing_that_a_program_starts_outlives_the_run() {
     }
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
     assert_eq!(output(&folder, "x/server.out"), "up\n");
+    let note = "note: the server of program `x` still ran 2 s after SIGTERM, and was killed";
+    assert!(stderr(&ran).contains(note), "{}", stderr(&ran));
     within("all are gone", || sleepers(&left) == 0);
 }
 

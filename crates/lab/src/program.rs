@@ -19,14 +19,14 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use l4s_model::{Command, Program, Scenario};
+use l4s_model::{Command, Program, Scenario, Signal};
 use l4s_os::{Clock, OsError};
 use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 
 pub use inside::main;
 pub use signals::leave_signals_to_program;
-use supervisor::Supervisor;
+use supervisor::{GRACE, Supervisor};
 
 use crate::address::End;
 use crate::{AgentCommand, Lab, LabPlan};
@@ -79,6 +79,8 @@ pub struct Ended {
     pub code: u8,
     /// When it ended by itself; `None` if the run ended it.
     pub at: Option<Time>,
+    /// The signal that was to end it, where it still ran after that and was killed.
+    pub unheeded: Option<Signal>,
 }
 
 /// Checks that the programs of a scenario are there, as far as that shows: a line for a shell is
@@ -245,6 +247,22 @@ pub fn shortened(scenario: &Scenario, programs: &Programs) -> Vec<String> {
         }
     }
     notes
+}
+
+/// Which programs did not end by the signal that was to end them, for people.
+pub fn unheeded(scenario: &Scenario, ended: &[Ended]) -> Vec<String> {
+    let note = |ended: &Ended| {
+        let name = match ended.unheeded? {
+            Signal::Term => "SIGTERM",
+            Signal::Int => "SIGINT",
+            Signal::Hup => "SIGHUP",
+            Signal::Quit => "SIGQUIT",
+            Signal::Kill => return None,
+        };
+        let who = who(&scenario.programs[ended.program], ended.end);
+        Some(format!("{who} still ran {} s after {name}, and was killed", GRACE.as_secs()))
+    };
+    ended.iter().filter_map(note).collect()
 }
 
 /// The file of an output stream.

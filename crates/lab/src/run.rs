@@ -15,7 +15,7 @@ use crate::internet::Internet;
 use crate::ledger::Newcomers;
 use crate::message::Setup;
 use crate::owner::Owner;
-use crate::program::{Supervision, hosts, shortened};
+use crate::program::{Supervision, hosts, shortened, unheeded};
 use crate::setup::DEFAULT_CONTROL;
 use crate::{
     AgentCommand, AgentInfo, Control, Counters, End, Ended, Frame, Lab, LabOptions, LabPlan,
@@ -248,16 +248,17 @@ pub fn run(
                 })?
             })
             .or_else(late),
+        instead: [
+            other_default(&defaults(&plan, &lab)).filter(|_| has_tcp).into_iter().collect(),
+            shortened(scenario, programs),
+            unheeded(scenario, &ended),
+            remote.map(|remote| lock(&remote.others).clone()).unwrap_or_default(),
+        ]
+        .concat(),
         pumped,
         counters,
         ended,
         flows,
-        instead: [
-            other_default(&defaults(&plan, &lab)).filter(|_| has_tcp).into_iter().collect(),
-            shortened(scenario, programs),
-            remote.map(|remote| lock(&remote.others).clone()).unwrap_or_default(),
-        ]
-        .concat(),
     })
 }
 

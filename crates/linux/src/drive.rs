@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use l4s_aqm::Config;
 use l4s_lab::{
     AgentCommand, Control, Frame, HEAD_START, Lab, LabOptions, LabPlan, Programs, Roles,
-    Supervision, shortest_rtt,
+    Supervision, shortest_rtt, unheeded,
 };
 use l4s_model::{Change, Direction, Group, Ip, Link, Scenario};
 use l4s_observe::Observer;
@@ -186,7 +186,7 @@ pub(crate) fn drive<C: Into<Control>>(
             }
             next_look = (next_look + place.look_every()).min(end);
         }
-        programs.end()?;
+        let unheeded = unheeded(scenario, &programs.end()?);
         if place == Place::Host {
             lab.stop();
             router.run_dry(scenario)?;
@@ -203,7 +203,7 @@ pub(crate) fn drive<C: Into<Control>>(
         let detoured = router.end_detour()?;
         let unfit = unfit(scenario, &lab, &detoured, &recording);
         let Detoured { passages, of_servers, .. } = detoured;
-        let ending = Ending { counters, uplink, passages, of_servers, unfit };
+        let ending = Ending { counters, uplink, passages, of_servers, unheeded, unfit };
         recording.log.write(&Event::Done(ending))
     })
 }

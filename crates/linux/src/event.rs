@@ -94,6 +94,8 @@ pub struct Ending {
     /// Packets from the servers of pairs that came to imperfect stretches before the links, where
     /// they do; else zero.
     pub of_servers: Vec<u64>,
+    /// Which programs had to be killed, for people.
+    pub unheeded: Vec<String>,
     /// Why the run should not be trusted, as far as the kernel's side knows.
     pub unfit: Option<String>,
 }
@@ -271,6 +273,7 @@ mod tests {
                 uplink: Some(Counters::new()),
                 passages: Passages { came: 7, lost: 3, ..Passages::default() },
                 of_servers: vec![0, 7],
+                unheeded: vec!["the client".to_owned()],
                 unfit: Some("late".to_owned()),
             }),
             Event::Failed(Trouble { machine: true, why: "no".to_owned() }),

@@ -333,10 +333,11 @@ impl<'a> Telling<'a> {
         self.ledger.sample(at, self.observer);
     }
 
-    fn conclude(self, ending: Ending, instead: Vec<String>) -> Ran {
+    fn conclude(self, ending: Ending, mut instead: Vec<String>) -> Ran {
         self.ledger.conclude(self.end, self.observer);
         let Telling { follower, scenario, .. } = self;
-        let Ending { mut counters, uplink, passages, of_servers, unfit } = ending;
+        let Ending { mut counters, uplink, passages, of_servers, unheeded, unfit } = ending;
+        instead.extend(unheeded);
         let [counts, counts_up] =
             [Direction::Down, Direction::Up].map(|link| follower.counts(link));
         let of_uplink = |why| format!("uplink: {why}");

@@ -25,7 +25,7 @@ use crate::setup::SERVER_PORT;
 /// A server that is not ready by then will not be.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 /// From the signal that asks a program to end to SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How often programs are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long the foreground may outlive a program that failed: its own end may be on its way, for which a server
@@ -44,6 +44,8 @@ struct Running {
     /// The control pipe that ends it, by a message or by its close.
     control: OwnedFd,
     ended: Option<(u8, Time)>,
+    /// The signal that asked it to end, where SIGKILL had to follow.
+    unheeded: Option<Signal>,
 }
 
 /// The programs of a run. Those that still run when it is dropped are killed.
@@ -213,7 +215,7 @@ impl<'a> Supervisor<'a> {
         rustix::io::fcntl_setfd(&theirs, rustix::io::FdFlags::empty())
             .map_err(|error| OsError::machine(&who, error))?;
         let keeper = process.spawn().map_err(failed)?;
-        self.running.push(Running { number, end, keeper, control, ended: None });
+        self.running.push(Running { number, end, keeper, control, ended: None, unheeded: None });
         Ok(())
     }
 
@@ -285,9 +287,10 @@ impl<'a> Supervisor<'a> {
 
     /// Ends running programs: by the signal that is configured, and then by SIGKILL.
     fn end(&mut self) -> Result<Vec<Ended>, OsError> {
+        let programs = &self.scenario.programs;
+        let stop = |running: &Running| programs[running.number].stop.unwrap_or_default();
         for running in self.running.iter().filter(|running| running.ended.is_none()) {
-            let stop = self.scenario.programs[running.number].stop.unwrap_or_default();
-            running.signal(number_of(stop));
+            running.signal(stop(running));
         }
         let deadline = Instant::now() + GRACE;
         let mut killed = false;
@@ -296,7 +299,12 @@ impl<'a> Supervisor<'a> {
             |running: &mut Running| running.keeper.try_wait().is_ok_and(|status| status.is_some());
         while !self.running.iter_mut().all(is_over) {
             if Instant::now() >= deadline && !killed {
-                self.running.iter().for_each(|running| running.signal(number_of(Signal::Kill)));
+                for running in &mut self.running {
+                    if !is_over(running) {
+                        running.unheeded = Some(stop(running));
+                        running.signal(Signal::Kill);
+                    }
+                }
                 killed = true;
             }
             std::thread::sleep(LOOK);
@@ -308,6 +316,7 @@ impl<'a> Supervisor<'a> {
                 end: running.end,
                 code: code(status),
                 at: running.ended.map(|(_, at)| at),
+                unheeded: running.unheeded,
             });
         }
         self.running.clear();
@@ -364,15 +373,15 @@ impl Running {
         }
     }
 
-    fn signal(&self, number: u8) {
+    fn signal(&self, signal: Signal) {
         // It may have ended.
-        let _ = rustix::io::write(&self.control, &[number]);
+        let _ = rustix::io::write(&self.control, &[number_of(signal)]);
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.signal(number_of(Signal::Kill));
+        self.signal(Signal::Kill);
         let _ = self.keeper.wait();
     }
 }
