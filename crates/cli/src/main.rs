@@ -6,7 +6,7 @@
 /// Prints a line to stderr, without control characters.
 macro_rules! say {
     ($($text:tt)*) => {
-        eprintln!("{}", l4s_units::printable_lines(&format!($($text)*)))
+        crate::print_aside(&format!("{}\n", format_args!($($text)*)))
     };
 }
 
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         // The message repeats the user's words.
         Err(error) if error.use_stderr() => {
-            eprint!("{}", printable_lines(&error.render().to_string()));
+            print_aside(&error.render().to_string());
             return ExitCode::from(2);
         }
         Err(help) => help.exit(),
@@ -124,10 +124,16 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprint!("{}", printable_lines(&failure.report()));
+            print_aside(&failure.report());
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Prints to stderr without control characters. A terminal that is gone shows nothing, and a run has its results
+/// all the same.
+fn print_aside(text: &str) {
+    let _ = std::io::stderr().write_all(printable_lines(text).as_bytes());
 }
 
 /// Prints to stdout without control characters: names and values of scenarios and of result folders

@@ -81,9 +81,9 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     if options.command.is_empty() && std::io::stdin().is_terminal() {
         say!("a shell on the {name} of group `{NAME}`; the run ends with it");
     }
-    // Before any thread: Ctrl-C is for the command, after which there are results.
+    // Before any thread: Ctrl-C is for the command. However that ends, there are results.
     #[cfg(kernels)]
-    l4s_substrate::leave_signals_to_program();
+    l4s_substrate::hold_signals();
     let page = options.live.map(|listen| Page::open(&plan, &files, listen)).transpose()?;
     if let Some(page) = &page {
         say!("the page of this run: {}", page.url());

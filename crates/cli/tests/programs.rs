@@ -11,7 +11,7 @@ mod real;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use l4s_measure::Results;
@@ -292,8 +292,7 @@ fn an_interrupt_is_for_the_command() {
     command.process_group(0).stdin(Stdio::null()).stderr(Stdio::piped());
     let mut command = command.spawn().expect("l4s starts");
     within("the command runs, or cannot", || up.exists() || command.try_wait().unwrap().is_some());
-    let group = format!("-{}", command.id());
-    let _ = Command::new("kill").args(["-INT", "--", &group]).status();
+    send("-INT", &format!("-{}", command.id()));
     let ran = command.wait_with_output().unwrap();
     if is_impossible(&ran) {
         return;
@@ -323,9 +322,75 @@ fn a_program_gets_every_signal() {
     command.arg(&sleeps).process_group(0).stdin(Stdio::null());
     let mut command = command.spawn().expect("l4s starts");
     within("the command runs", || sleepers(&sleeps) == 1);
-    let _ = Command::new("kill").args(["-INT", "--", &format!("-{}", command.id())]).status();
+    send("-INT", &format!("-{}", command.id()));
     // 128 and SIGINT.
     assert_eq!(command.wait().unwrap().code(), Some(130));
+}
+
+/// `l4s shell`, with more arguments, in a folder, and below `env` with this option.
+fn shell_in(folder: &TempDir, env: &str, more: &[&str]) -> Child {
+    let mut command = Command::new("env");
+    command.args([env, env!("CARGO_BIN_EXE_l4s"), "shell"]).args(more);
+    command.current_dir(folder.path()).stdin(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().expect("l4s starts")
+}
+
+/// Sends a signal to a process, or with `-` before its number to its group.
+fn send(signal: &str, process: &str) {
+    let _ = Command::new("kill").args([signal, "--", process]).status();
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_a_server() {
+    let folder = scenario("60s", "");
+    let server = "touch up; exec sleep 600";
+    let mut command =
+        shell_in(&folder, "--default-signal=INT", &["--server", server, "--", "true"]);
+    let up = folder.path().join("up");
+    within("the server runs, or cannot", || up.exists() || command.try_wait().unwrap().is_some());
+    send("-INT", &command.id().to_string());
+    let ran = command.wait_with_output().unwrap();
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(1), "{}", stderr(&ran));
+    let said = "error: stopped by SIGINT before the command began\n";
+    assert!(stderr(&ran).ends_with(said), "{}", stderr(&ran));
+}
+
+#[test]
+fn a_signal_that_ends_a_shell_ends_its_command_and_there_are_results() {
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
+        let folder = scenario("60s", "");
+        let command = ["--out", "out", "--", "sh", "-c", "touch up; exec sleep 600"];
+        let mut command = shell_in(&folder, "--default-signal=HUP", &command);
+        let up = folder.path().join("up");
+        within("it runs, or cannot", || up.exists() || command.try_wait().unwrap().is_some());
+        send(signal, &command.id().to_string());
+        let ran = command.wait_with_output().unwrap();
+        if is_impossible(&ran) {
+            return;
+        }
+        assert_eq!(ran.status.code(), Some(code), "{}", stderr(&ran));
+        assert!(stderr(&ran).contains("\nresults in out"), "{}", stderr(&ran));
+        assert!(folder.path().join("out/report.html").exists());
+    }
+}
+
+/// As below `nohup`.
+#[test]
+fn a_signal_that_is_ignored_ends_nothing() {
+    let folder = scenario("60s", "");
+    let script = "touch up; while ! [ -e on ]; do sleep 0.05; done; exit 4";
+    let mut command = shell_in(&folder, "--ignore-signal=HUP", &["--", "sh", "-c", script]);
+    let up = folder.path().join("up");
+    within("it runs, or cannot", || up.exists() || command.try_wait().unwrap().is_some());
+    send("-HUP", &command.id().to_string());
+    fs::write(folder.path().join("on"), "").unwrap();
+    let ran = command.wait_with_output().unwrap();
+    if !is_impossible(&ran) {
+        assert_eq!(ran.status.code(), Some(4), "{}", stderr(&ran));
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ use l4s_units::Time;
 use serde::{Deserialize, Serialize};
 
 pub use inside::main;
-pub use signals::leave_signals_to_program;
+pub use signals::hold_signals;
 use supervisor::{GRACE, Supervisor};
 
 use crate::address::End;
@@ -229,6 +229,17 @@ fn who(program: &Program, end: End) -> String {
     format!("the {} of program `{}`", end.name(), program.name)
 }
 
+/// The name of a signal.
+fn name_of(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Term => "SIGTERM",
+        Signal::Int => "SIGINT",
+        Signal::Hup => "SIGHUP",
+        Signal::Quit => "SIGQUIT",
+        Signal::Kill => "SIGKILL",
+    }
+}
+
 /// Which files have not all that programs printed, for people.
 pub fn shortened(scenario: &Scenario, programs: &Programs) -> Vec<String> {
     let mut notes = Vec::new();
@@ -252,13 +263,7 @@ pub fn shortened(scenario: &Scenario, programs: &Programs) -> Vec<String> {
 /// Which programs did not end by the signal that was to end them, for people.
 pub fn unheeded(scenario: &Scenario, ended: &[Ended]) -> Vec<String> {
     let note = |ended: &Ended| {
-        let name = match ended.unheeded? {
-            Signal::Term => "SIGTERM",
-            Signal::Int => "SIGINT",
-            Signal::Hup => "SIGHUP",
-            Signal::Quit => "SIGQUIT",
-            Signal::Kill => return None,
-        };
+        let name = name_of(ended.unheeded.filter(|signal| *signal != Signal::Kill)?);
         let who = who(&scenario.programs[ended.program], ended.end);
         Some(format!("{who} still ran {} s after {name}, and was killed", GRACE.as_secs()))
     };

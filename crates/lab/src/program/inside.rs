@@ -27,7 +27,7 @@ use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
 use super::output;
-use super::signals::{get_signals, leave_signals_to_program};
+use super::signals::{get_signals, hold_signals};
 
 /// The argument, behind that of the keeper, that makes an init of it.
 const INIT: &str = "init";
@@ -65,7 +65,7 @@ pub fn main() -> ExitCode {
         eprintln!("error: this is a part of a run, which starts it for each program");
         return ExitCode::from(2);
     };
-    leave_signals_to_program();
+    hold_signals();
     let is_init = args.iter().any(|arg| arg == INIT);
     let done = if is_init { init(&spec) } else { keep(&spec, &args) };
     match done {

@@ -1,22 +1,63 @@
-//! The signals of a terminal, which are for the program in the foreground.
+//! The signals of a session: Ctrl-C and Ctrl-\ are for the program in the foreground, SIGTERM and SIGHUP end it.
 //!
 //! The processes between the terminal and that program block them. A mask is inherited by the processes that are
-//! started, so the program itself gets an empty one.
+//! started, so the program itself gets an empty one. The supervisor reads those that came for this process.
 
-use nix::sys::signal::{SigSet, Signal};
+use std::fs;
 
-/// Has Ctrl-C and Ctrl-\ pass by this thread and those that it starts later: they are for the program in
-/// the foreground, whose end is that of the run.
-pub fn leave_signals_to_program() {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGINT);
-    signals.add(Signal::SIGQUIT);
+use l4s_model::Signal;
+use nix::sys::signal::{SigSet, Signal as Number};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+/// Those that are blocked.
+const HELD: [(Number, Signal); 4] = [
+    (Number::SIGINT, Signal::Int),
+    (Number::SIGQUIT, Signal::Quit),
+    (Number::SIGTERM, Signal::Term),
+    (Number::SIGHUP, Signal::Hup),
+];
+
+/// Has SIGINT, SIGQUIT, SIGTERM and SIGHUP pass by this thread and those that it starts later. A run with a
+/// program in the foreground reads them: before that program began they end the run, then it is for the
+/// program to end at Ctrl-C, and the other two end it.
+pub fn hold_signals() {
+    let ignored = ignored();
+    let held = HELD.iter().filter(|(number, _)| ignored >> (*number as i32 - 1) & 1 == 0);
+    let held: SigSet = held.map(|(number, _)| *number).collect();
     // These can be blocked, so that it cannot fail.
-    let _ = signals.thread_block();
+    let _ = held.thread_block();
+}
+
+/// The signals that this process ignores, such as SIGHUP below `nohup`, a bit each. One that is blocked as well
+/// would be kept and read (signal(7)).
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Lets this thread, and the processes that it starts, get every signal again.
 pub(super) fn get_signals() {
     // No signal is refused.
     let _ = SigSet::empty().thread_set_mask();
+}
+
+/// The signals for this process that it holds.
+pub(super) struct Held(SignalFd);
+
+impl Held {
+    /// Those that this thread blocks; `None` where there is no descriptor for them.
+    pub fn new() -> Option<Held> {
+        let blocked = SigSet::thread_get_mask().ok()?;
+        let held = HELD.iter().map(|(number, _)| *number).filter(|held| blocked.contains(*held));
+        let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+        SignalFd::with_flags(&held.collect(), flags).ok().map(Held)
+    }
+
+    /// The next one that came.
+    pub fn next(&self) -> Option<Signal> {
+        let came = self.0.read_signal().ok()??;
+        let is_it = |(number, _): &&(Number, Signal)| *number as u32 == came.ssi_signo;
+        HELD.iter().find(is_it).map(|(_, signal)| *signal)
+    }
 }

@@ -16,7 +16,8 @@ use l4s_units::Time;
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::inside::Spec;
-use super::{Ended, Host, Programs, Surroundings, output, who};
+use super::signals::Held;
+use super::{Ended, Host, Programs, Surroundings, name_of, output, who};
 use crate::AgentCommand;
 use crate::address::End;
 use crate::internet::resolv_conf;
@@ -44,6 +45,8 @@ struct Running {
     /// The control pipe that ends it, by a message or by its close.
     control: OwnedFd,
     ended: Option<(u8, Time)>,
+    /// The signal that asks it to end.
+    stop: Signal,
     /// The signal that asked it to end, where SIGKILL had to follow.
     unheeded: Option<Signal>,
 }
@@ -58,6 +61,10 @@ pub(super) struct Supervisor<'a> {
     running: Vec<Running>,
     /// The first that failed, by its place in `running`, and when.
     failed: Option<(usize, Instant)>,
+    /// Signals to this process, where a program is in the foreground.
+    signals: Option<Held>,
+    /// Whether one of them ends the foreground.
+    is_ending: bool,
 }
 
 impl<'a> Supervisor<'a> {
@@ -68,7 +75,9 @@ impl<'a> Supervisor<'a> {
         programs: &'a Programs,
         hosts: Vec<[Host; 2]>,
     ) -> Supervisor<'a> {
-        Supervisor { scenario, keeper, programs, hosts, running: Vec::new(), failed: None }
+        let signals = programs.foreground.and_then(|_| Held::new());
+        let (running, failed, is_ending) = (Vec::new(), None, false);
+        Supervisor { scenario, keeper, programs, hosts, running, failed, signals, is_ending }
     }
 
     /// Starts every server, and waits until all are ready.
@@ -84,7 +93,8 @@ impl<'a> Supervisor<'a> {
         for (number, program) in servers {
             while !self.is_ready(number, program, began.elapsed()) {
                 self.look(Time::ZERO)?;
-                if over.load(Ordering::Relaxed) {
+                self.obey()?;
+                if over.load(Ordering::Relaxed) || self.is_done() {
                     return Ok(());
                 }
                 if Instant::now() >= deadline {
@@ -134,13 +144,36 @@ impl<'a> Supervisor<'a> {
                 self.start(number, End::Client)?;
             }
             self.look(now)?;
-            if self.in_front().is_some_and(|running| running.ended.is_some()) {
+            self.obey()?;
+            if self.is_done() {
                 stop.store(true, Ordering::Relaxed);
             }
             std::thread::sleep(LOOK);
         }
         self.judge()?;
         self.hung()
+    }
+
+    /// Takes notice of signals to this process.
+    fn obey(&mut self) -> Result<(), OsError> {
+        while let Some(signal) = self.signals.as_ref().and_then(Held::next) {
+            let front = self.running.iter().position(|r| self.is_in_front(r.number, r.end));
+            let Some(front) = front else {
+                let why = format!("stopped by {} before the command began", name_of(signal));
+                return Err(OsError::Run(why));
+            };
+            // The terminal sends the other two to the program itself.
+            if matches!(signal, Signal::Term | Signal::Hup) {
+                self.running[front].stop = signal;
+                self.is_ending = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the foreground ended, or is to end.
+    fn is_done(&self) -> bool {
+        self.is_ending || self.in_front().is_some_and(|running| running.ended.is_some())
     }
 
     /// Whether the host of a group reaches the network of this machine.
@@ -215,7 +248,8 @@ impl<'a> Supervisor<'a> {
         rustix::io::fcntl_setfd(&theirs, rustix::io::FdFlags::empty())
             .map_err(|error| OsError::machine(&who, error))?;
         let keeper = process.spawn().map_err(failed)?;
-        self.running.push(Running { number, end, keeper, control, ended: None, unheeded: None });
+        let (ended, stop, unheeded) = (None, program.stop.unwrap_or_default(), None);
+        self.running.push(Running { number, end, keeper, control, ended, stop, unheeded });
         Ok(())
     }
 
@@ -287,10 +321,8 @@ impl<'a> Supervisor<'a> {
 
     /// Ends running programs: by the signal that is configured, and then by SIGKILL.
     fn end(&mut self) -> Result<Vec<Ended>, OsError> {
-        let programs = &self.scenario.programs;
-        let stop = |running: &Running| programs[running.number].stop.unwrap_or_default();
         for running in self.running.iter().filter(|running| running.ended.is_none()) {
-            running.signal(stop(running));
+            running.signal(running.stop);
         }
         let deadline = Instant::now() + GRACE;
         let mut killed = false;
@@ -301,7 +333,7 @@ impl<'a> Supervisor<'a> {
             if Instant::now() >= deadline && !killed {
                 for running in &mut self.running {
                     if !is_over(running) {
-                        running.unheeded = Some(stop(running));
+                        running.unheeded = Some(running.stop);
                         running.signal(Signal::Kill);
                     }
                 }
