@@ -8,7 +8,8 @@
 
 mod real;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use l4s_measure::Results;
 use real::{done, folder, stderr};
+use rustix::pty::OpenptFlags;
 use tempfile::TempDir;
 
 /// A scenario with one group that has only these programs.
@@ -375,6 +377,84 @@ fn a_signal_that_ends_a_shell_ends_its_command_and_there_are_results() {
         assert!(stderr(&ran).contains("\nresults in out"), "{}", stderr(&ran));
         assert!(folder.path().join("out/report.html").exists());
     }
+}
+
+/// A command with a terminal, which is its standard input and output.
+struct Terminal {
+    keyboard: File,
+    command: Child,
+}
+
+impl Terminal {
+    fn of(folder: &TempDir, variables: &[(&str, &str)], words: &[&str]) -> Terminal {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let keyboard = rustix::pty::openpt(flags).unwrap();
+        rustix::pty::unlockpt(&keyboard).unwrap();
+        let name = rustix::pty::ptsname(&keyboard, Vec::new()).unwrap();
+        let end = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").args(words).envs(variables.iter().copied());
+        command.current_dir(folder.path()).stdin(end()).stdout(end()).stderr(end());
+        let command = command.spawn().expect("setsid starts");
+        Terminal { keyboard: File::from(keyboard), command }
+    }
+
+    /// The exit code, and all that was printed and typed.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut bytes = Vec::new();
+        // It ends with an error where nobody has the other end open any more.
+        let _ = self.keyboard.read_to_end(&mut bytes);
+        let code = self.command.wait().unwrap().code();
+        (code, String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+const L4S: &str = env!("CARGO_BIN_EXE_l4s");
+
+/// Such as dash, which finds the process group in front, and restores it when it ends.
+#[test]
+fn an_interactive_shell_has_the_terminal_and_its_own_exit_code() {
+    if is_impossible(&shell(&["--", "true"])) {
+        return;
+    }
+    let folder = scenario("60s", "");
+    let mut terminal = Terminal::of(&folder, &[("SHELL", "/bin/sh")], &[L4S, "shell"]);
+    terminal.keyboard.write_all(b"exit 7\n").unwrap();
+    let (code, screen) = terminal.end();
+    assert_eq!(code, Some(7), "{screen}");
+    assert!(!screen.contains("process group"), "{screen}");
+}
+
+#[test]
+fn the_terminal_of_a_command_is_given_back() {
+    if is_impossible(&shell(&["--", "true"])) {
+        return;
+    }
+    let folder = scenario("60s", "");
+    // A command that stops itself at the terminal goes on, as nobody could continue it.
+    let script = format!(
+        "'{L4S}' shell -- sh -c 'kill -TSTP 0; exit 7'; code=$?; read word; echo $code $word."
+    );
+    let mut terminal = Terminal::of(&folder, &[], &["sh", "-c", &script]);
+    terminal.keyboard.write_all(b"word\n").unwrap();
+    let (code, screen) = terminal.end();
+    assert_eq!(code, Some(0), "{screen}");
+    assert!(screen.contains("7 word."), "{screen}");
+}
+
+#[test]
+fn a_terminal_that_closes_leaves_the_results() {
+    if is_impossible(&shell(&["--", "true"])) {
+        return;
+    }
+    let folder = scenario("60s", "");
+    let command = [L4S, "shell", "--out", "out", "--", "sh", "-c", "touch up; exec sleep 600"];
+    let Terminal { keyboard, mut command } = Terminal::of(&folder, &[], &command);
+    let up = folder.path().join("up");
+    within("it runs", || up.exists() || command.try_wait().unwrap().is_some());
+    drop(keyboard);
+    assert_eq!(command.wait().unwrap().code(), Some(129));
+    assert!(folder.path().join("out/report.html").exists());
 }
 
 /// As below `nohup`.

@@ -8,6 +8,7 @@ mod inside;
 mod output;
 mod signals;
 mod supervisor;
+mod terminal;
 
 use std::ffi::OsString;
 use std::fs;

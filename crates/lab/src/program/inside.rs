@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use super::output;
 use super::signals::{get_signals, hold_signals};
+use super::terminal;
 
 /// The argument, behind that of the keeper, that makes an init of it.
 const INIT: &str = "init";
@@ -50,8 +51,11 @@ pub(super) struct Spec {
     pub name_servers: Option<String>,
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// Whether the program is the leader of a process group, which gets the signals.
+    /// Whether the program is the leader of a process group, which gets the signals, and the terminal of a
+    /// program in the foreground.
     pub leads: bool,
+    /// Whether it is in the foreground: its output is its own.
+    pub in_front: bool,
     /// Whether background processes of the program go on when it ends.
     pub lingers: bool,
 }
@@ -86,8 +90,7 @@ fn keep(spec: &Spec, args: &[String]) -> Result<u8, String> {
     let mut init = Command::new(&program);
     init.args(before).arg(INIT).arg(last);
     let (copied, copies) = mpsc::channel();
-    // The program in the foreground has the terminal.
-    if spec.leads {
+    if !spec.in_front {
         let failed = |error: io::Error| format!("the output of the program: {error}");
         let out = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
         let err = io::stderr().as_fd().try_clone_to_owned().map_err(failed)?;
@@ -125,13 +128,24 @@ fn init(spec: &Spec) -> Result<u8, String> {
     #[allow(unsafe_code)]
     let control = unsafe { OwnedFd::from_raw_fd(spec.control) };
     let _ = rustix::io::fcntl_setfd(&control, rustix::io::FdFlags::CLOEXEC);
-    // The program inherits the mask. As process 1 this one has no signal that would end it.
-    get_signals();
     let (word, rest) = spec.words.split_first().ok_or("no command")?;
     let mut command = Command::new(word);
     command.args(rest);
     if spec.leads {
         command.process_group(0);
+    }
+    let has_terminal = spec.in_front && spec.leads;
+    let prepare = move || {
+        if has_terminal {
+            terminal::give_to(rustix::process::getpid());
+        }
+        get_signals();
+        io::Result::Ok(())
+    };
+    // SAFETY: this process has one thread, so that the new one finds no lock taken.
+    #[allow(unsafe_code)]
+    unsafe {
+        command.pre_exec(prepare);
     }
     let program = match command.spawn() {
         Ok(program) => program,
@@ -143,7 +157,7 @@ fn init(spec: &Spec) -> Result<u8, String> {
     };
     let (pid, leads) = (Pid::from_child(&program), spec.leads);
     std::thread::spawn(move || obey(&control, pid, leads));
-    reap(&program, spec.lingers)
+    reap(&program, spec.lingers, has_terminal)
 }
 
 /// Passes on the signals that come through the pipe; ends this process, and with it the namespace, at
@@ -167,14 +181,18 @@ fn obey(control: &OwnedFd, program: Pid, leads: bool) {
     }
 }
 
-/// Waits for the program, and for its heirs where it `lingers`; its exit code.
-fn reap(program: &Child, lingers: bool) -> Result<u8, String> {
+/// Waits for the program, and for its heirs where it `lingers`; its exit code. A program with the terminal goes on
+/// when that stops it.
+fn reap(program: &Child, lingers: bool, has_terminal: bool) -> Result<u8, String> {
     let mut ended = None;
+    let program = Pid::from_child(program);
+    let options = if has_terminal { WaitOptions::UNTRACED } else { WaitOptions::empty() };
     loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == Pid::from_child(program) => {
-                ended = Some(code(ExitStatus::from_raw(raw(status))));
-            }
+        match rustix::process::wait(options) {
+            Ok(Some((pid, status))) if pid == program => match status.stopping_signal() {
+                Some(signal) => resume(program, signal),
+                None => ended = Some(code(ExitStatus::from_raw(raw(status)))),
+            },
             Ok(_) | Err(Errno::INTR) => {}
             // No process is left.
             Err(_) => return ended.ok_or_else(|| "the program got lost".to_owned()),
@@ -182,6 +200,16 @@ fn reap(program: &Child, lingers: bool) -> Result<u8, String> {
         if let Some(code) = ended.filter(|_| !lingers) {
             return Ok(code);
         }
+    }
+}
+
+/// Continues a program that its terminal stopped, by Ctrl-Z say: the shell that could do it waits for l4s, which
+/// goes on in real time.
+fn resume(program: Pid, signal: i32) {
+    if [Signal::TSTP, Signal::TTIN, Signal::TTOU].iter().any(|stop| stop.as_raw() == signal) {
+        terminal::give_to(program);
+        // It may have ended.
+        let _ = rustix::process::kill_process_group(program, Signal::CONT);
     }
 }
 

@@ -23,7 +23,9 @@ const HELD: [(Number, Signal); 4] = [
 pub fn hold_signals() {
     let ignored = ignored();
     let held = HELD.iter().filter(|(number, _)| ignored >> (*number as i32 - 1) & 1 == 0);
-    let held: SigSet = held.map(|(number, _)| *number).collect();
+    let mut held: SigSet = held.map(|(number, _)| *number).collect();
+    // It would stop a process that writes to the terminal, or takes it back, while that is the program's.
+    held.add(Number::SIGTTOU);
     // These can be blocked, so that it cannot fail.
     let _ = held.thread_block();
 }
@@ -36,7 +38,7 @@ fn ignored() -> u64 {
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Lets this thread, and the processes that it starts, get every signal again.
+/// Lets this thread get every signal again.
 pub(super) fn get_signals() {
     // No signal is refused.
     let _ = SigSet::empty().thread_set_mask();

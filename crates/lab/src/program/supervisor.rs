@@ -17,6 +17,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::inside::Spec;
 use super::signals::Held;
+use super::terminal::{self, Lent};
 use super::{Ended, Host, Programs, Surroundings, name_of, output, who};
 use crate::AgentCommand;
 use crate::address::End;
@@ -65,6 +66,8 @@ pub(super) struct Supervisor<'a> {
     signals: Option<Held>,
     /// Whether one of them ends the foreground.
     is_ending: bool,
+    /// The terminal of the foreground. It is dropped after the programs.
+    lent: Option<Lent>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -75,9 +78,17 @@ impl<'a> Supervisor<'a> {
         programs: &'a Programs,
         hosts: Vec<[Host; 2]>,
     ) -> Supervisor<'a> {
-        let signals = programs.foreground.and_then(|_| Held::new());
-        let (running, failed, is_ending) = (Vec::new(), None, false);
-        Supervisor { scenario, keeper, programs, hosts, running, failed, signals, is_ending }
+        Supervisor {
+            scenario,
+            keeper,
+            programs,
+            hosts,
+            running: Vec::new(),
+            failed: None,
+            signals: programs.foreground.and_then(|_| Held::new()),
+            is_ending: false,
+            lent: None,
+        }
     }
 
     /// Starts every server, and waits until all are ready.
@@ -213,6 +224,7 @@ impl<'a> Supervisor<'a> {
         let folder = self.folder(number);
         fs::create_dir_all(&folder).map_err(failed)?;
         let in_front = self.is_in_front(number, end);
+        let takes_terminal = in_front && terminal::is_ours();
         let [server, client] = self.hosts[program.group];
         // The other end stays open in nobody else.
         let (theirs, control) =
@@ -223,7 +235,8 @@ impl<'a> Supervisor<'a> {
             control: theirs.as_raw_fd(),
             hosts: hosts_file(group, server.address, client.address),
             words: words(command),
-            leads: !in_front,
+            leads: !in_front || takes_terminal,
+            in_front,
             lingers: end == End::Server && !in_front,
             name_servers: self.is_online(program.group, end).then(resolv_conf),
         };
@@ -247,6 +260,9 @@ impl<'a> Supervisor<'a> {
         // Two processes inherit it, one of which needs it.
         rustix::io::fcntl_setfd(&theirs, rustix::io::FdFlags::empty())
             .map_err(|error| OsError::machine(&who, error))?;
+        if takes_terminal {
+            self.lent = Some(Lent);
+        }
         let keeper = process.spawn().map_err(failed)?;
         let (ended, stop, unheeded) = (None, program.stop.unwrap_or_default(), None);
         self.running.push(Running { number, end, keeper, control, ended, stop, unheeded });
