@@ -471,6 +471,7 @@ impl Asked<'_> {
             let (set, pins) = (once_each(set), once_each(pins));
             gathered.begin_run((runs > 1).then(|| run_text(&set)));
             let mut root = root.clone();
+            settings().for_each(|setting| setting.make_room(&mut root));
             for setting in settings() {
                 setting.apply(&mut root, gathered);
             }

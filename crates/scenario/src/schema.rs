@@ -27,7 +27,7 @@ pub(crate) use group::{GROUP, GroupDraft, Start};
 pub(crate) use hop::{HOP, HopDraft};
 pub(crate) use instances::add_instances;
 pub(crate) use kernel::KERNEL;
-pub(crate) use link::{LINK, LinkDraft, set_limit};
+pub(crate) use link::{LINK, LinkDraft, TRACE, set_limit};
 pub(crate) use path::{PATH, PathDraft, jitter_item, loss_item};
 pub(crate) use program::{INSTEAD, PROGRAM, ProgramDraft, RUNNING};
 pub(crate) use radio::{CELL, RADIOS, WIFI};

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::MAX_POINTS;
 use crate::fault::{Gathered, Place, Source, did_you_mean, listed};
-use crate::schema::{HEAD, RADIOS, TABLES, naming_key, near_key, settable, source_names};
+use crate::schema::{HEAD, RADIOS, TABLES, TRACE, naming_key, near_key, settable, source_names};
 use crate::tree::{Entry, Item, Node, Table};
 
 /// One key set to one value.
@@ -153,6 +153,27 @@ impl Setting {
         };
         if !applied {
             gathered.add_with(&self.place, || self.matches_nothing(root));
+        }
+    }
+
+    /// Leaves out the text's capacity of a link, a rate, a trace or a radio, where this one sets another kind of
+    /// capacity. Two settings of different kinds exclude each other as in a text.
+    pub fn make_room(&self, root: &mut Table) {
+        let segments: Vec<&str> = self.path.split('.').collect();
+        let (link, kind) = match segments.as_slice() {
+            [link, kind @ ("rate" | "trace")] => (*link, *kind),
+            [link, kind] | [link, kind, _] if RADIOS.contains(kind) => (*link, *kind),
+            _ => return,
+        };
+        if !["link", "uplink"].contains(&link) || root.entry(link).is_none() {
+            return;
+        }
+        let Some(table) = root.table_mut(link, &self.place) else { return };
+        let others = ["rate"].iter().chain(&TRACE).chain(&RADIOS);
+        for other in others.filter(|other| !(kind == "trace" && TRACE.contains(other))) {
+            if *other != kind {
+                table.remove(other);
+            }
         }
     }
 

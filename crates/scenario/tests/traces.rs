@@ -84,8 +84,8 @@ fn rate_and_trace_exclude_each_other() {
          `trace_scale` gives a trace another mean rate"
     );
     assert_eq!(
-        parse("trace = \"lte-1\"", &["link.rate=4mbit"]).unwrap_err(),
-        "--set:1:1: `link.rate`: the link has a `trace` already; leave out one of them; \
+        parse("rate = \"4mbit\"", &["link.rate=5mbit", "link.trace=lte-1"]).unwrap_err(),
+        "--set:1:1: `link.trace`: the link has a `rate` already; leave out one of them; \
          `trace_scale` gives a trace another mean rate"
     );
     assert_eq!(
@@ -93,6 +93,28 @@ fn rate_and_trace_exclude_each_other() {
         "s.toml:1:1: `link.rate` is missing: bits per second, 14 B of Ethernet per packet included, \
          such as \"40mbit\"; or `trace`, or a table `wifi` or `cell`"
     );
+}
+
+/// A measured link can be tried with any scenario, and a rate in the place of a trace or a radio.
+#[test]
+fn a_setting_replaces_another_kind_of_capacity() {
+    let link = |text: &str, set: &[&str]| parse(text, set).unwrap().points[0].scenario.link.clone();
+    let traced = link("rate = \"4mbit\"\nbuffer = \"9p\"", &["link.trace=lte-1"]);
+    assert_eq!(traced.trace.unwrap().file(), "lte-1");
+    assert_eq!(traced.buffer, Buffer::Packets(9));
+    // Keys of a trace go with it.
+    let text = "trace = \"lte-1\"\ntrace_offset = \"1s\"\ntrace_scale = \"9mbit\"";
+    let rated = link(text, &["link.rate=4mbit"]);
+    assert_eq!((rated.rate, rated.trace), (Rate::from_mbps(4), None));
+    let other = link(text, &["link.trace=5g-1"]).trace.unwrap();
+    assert_eq!((other.file(), other.play().offset), ("5g-1", Duration::from_secs(1)));
+    assert!(link("wifi.mcs = 3", &["link.rate=4mbit"]).radio.is_none());
+    assert!(link("wifi.mcs = 3", &["link.trace=lte-1"]).radio.is_none());
+    assert!(link("rate = \"4mbit\"", &["link.cell.mcs=9"]).radio.is_some());
+    // A sweep says more than the text, too, and two axes exclude each other.
+    let swept = "rate = \"4mbit\"\n[sweep]\nlink.trace = [\"lte-1\", \"5g-1\"]";
+    assert_eq!(parse(swept, &[]).unwrap().points.len(), 2);
+    assert!(parse(swept, &["link.rate=9mbit"]).unwrap_err().contains("already"));
 }
 
 #[test]
@@ -398,8 +420,8 @@ fn the_uplink_follows_a_trace_and_results_have_its_copy() {
     let json = record(scenario).unwrap();
     assert_eq!(json["uplink"]["link"]["follows"]["copy"], Value::from(name.as_str()));
     assert!(json["uplink"]["link"]["trace"].is_null());
-    // A rate beside it is refused as at the bottleneck.
-    let both = Plan::open(&folder.path("up.toml"), &["uplink.rate=1mbit".to_owned()]);
-    let refused = both.unwrap_err().to_string();
-    assert!(refused.contains("`uplink.rate`: the link has a `trace` already"), "{refused}");
+    // A rate takes its place, as at the bottleneck.
+    let rated = Plan::open(&folder.path("up.toml"), &["uplink.rate=1mbit".to_owned()]).unwrap();
+    let link = &rated.points[0].scenario.uplink.as_ref().unwrap().link;
+    assert_eq!((link.rate, &link.trace), (Rate::from_mbps(1), &None));
 }

@@ -214,11 +214,14 @@ fn paths_are_set_by_their_name() {
 }
 
 #[test]
-fn viewers_set_no_rate_of_a_radio() {
+fn a_rate_takes_the_place_of_a_radio_in_another_run() {
     let text = "link.wifi.stations = 1\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
     let document = self::text(text).unwrap();
-    let fault = document.with(0, &set(&[("link.rate", "9mbit")])).unwrap_err();
-    assert_eq!(fault.message, "`link.rate`: the link has a `wifi` already");
+    let other = document.with(0, &set(&[("link.rate", "9mbit")])).unwrap();
+    let link = other.settings(1, false, 1.0).lanes.remove(0).link;
+    assert_eq!((link.rate.as_str(), link.trace), ("9mbit", None));
+    let [old, new] = [&document, &other].map(|document| document.scenarios().next().unwrap());
+    assert!(!old.adaptable(new));
     let rate = |document: &Document| {
         let link = document.settings(1, false, 1.0).lanes.remove(0).link;
         assert_eq!((link.rate.as_str(), link.trace.as_deref()), ("", Some("wifi")));
@@ -229,12 +232,15 @@ fn viewers_set_no_rate_of_a_radio() {
 }
 
 #[test]
-fn viewers_choose_a_bundled_trace_and_no_rate_beside_it() {
+fn viewers_choose_a_bundled_trace_or_a_rate_in_its_place() {
     let text = "link.trace = \"lte-1\"\n[[group]]\nname = \"A\"\ncc = \"reno\"\nrtt = \"10ms\"\n";
     let document = self::text(text).unwrap();
-    let fault = document.with(0, &set(&[("link.rate", "9mbit")])).unwrap_err();
-    assert_eq!(fault.field, "link.rate");
-    assert_eq!(fault.message, "`link.rate`: the link has a `trace` already");
+    let other = document.with(0, &set(&[("link.rate", "9mbit")])).unwrap();
+    let link = other.settings(1, false, 1.0).lanes.remove(0).link;
+    assert_eq!((link.rate.as_str(), link.trace), ("9mbit", None));
+    // Both at once exclude each other.
+    let fault = other.with(0, &set(&[("link.trace", "5g-1")])).unwrap_err();
+    assert!(fault.message.contains("already"), "{}", fault.message);
     let lane = &document.settings(1, false, 1.0).lanes[0];
     assert_eq!((lane.link.rate.as_str(), lane.link.trace.as_deref()), ("", Some("lte-1")));
     assert_eq!(live().settings(1, false, 1.0).lanes[0].link.trace, None);

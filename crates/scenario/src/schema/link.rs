@@ -33,7 +33,7 @@ pub(super) const LOWEST_RATE: Rate = Rate::from_bps(1000);
 pub(super) const HIGHEST_RATE: Rate = Rate::from_mbps(1_000_000);
 
 /// The keys of a trace.
-const TRACE: [&str; 3] = ["trace", "trace_offset", "trace_scale"];
+pub(crate) const TRACE: [&str; 3] = ["trace", "trace_offset", "trace_scale"];
 
 /// A link whose trace is a name still.
 #[derive(Clone, Debug)]
