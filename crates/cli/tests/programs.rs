@@ -138,7 +138,11 @@ fn what_programs_send_is_measured() {
 fn a_program_that_fails_is_a_failed_run_with_its_last_lines() {
     let cases = [
         ("client = \"echo one; echo two >&2; exit 3\"", "ended with exit code 3", "two"),
-        ("client = \"no-such-program-there\"", "exit code 127 (command not found)", "not found"),
+        (
+            "client = \"exec no-such-program-there\"",
+            "exit code 127 (command not found)",
+            "not found",
+        ),
         ("client = \"kill -9 $$\"", "ended with signal 9", "it printed nothing"),
         ("server = \"exit 1\"", "the server of program `x` ended with exit code 1", "nothing"),
         ("expect = 4\nclient = \"exit 0\"", "exit code 0", "expected exit code 4"),
@@ -583,6 +587,13 @@ fn bad_input_is_refused_before_anything_starts() {
     }
     assert_eq!(ran.status.code(), Some(2));
     assert!(stderr(&ran).contains("found no executable `no-such-program-there`"));
+    for server in ["no-such-program-there -s", "./no-such-program-there > $OUT/x"] {
+        let ran = shell(&["--server", server, "--", "true"]);
+        assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
+        let word = server.split(' ').next().unwrap();
+        let said = format!("the server of program `server1`: found no executable `{word}`");
+        assert!(stderr(&ran).contains(&said), "{}", stderr(&ran));
+    }
     let ran = shell(&["one-against-one", "--", "true"]);
     assert_eq!(ran.status.code(), Some(2));
     assert!(stderr(&ran).contains("runs, expected one"), "{}", stderr(&ran));

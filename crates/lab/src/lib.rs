@@ -46,8 +46,8 @@ pub use owner::Owner;
 pub use plane::{Counters, Delivery, Plane};
 pub use pool::{Buffer, Pool};
 pub use program::{
-    Ended, Programs, Supervision, Surroundings, check_programs, hold_signals, main as program_main,
-    shortened, unheeded,
+    Ended, Programs, Supervision, Surroundings, check_programs, hold_signals, is_executable,
+    main as program_main, shortened, unheeded,
 };
 pub use pump::{Device, Port, PumpError, Pumped, Settings, Turn, pump};
 pub use recognised::Recognised;

@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -84,8 +85,8 @@ pub struct Ended {
     pub unheeded: Option<Signal>,
 }
 
-/// Checks that the programs of a scenario are there, as far as that shows: a line for a shell is
-/// not read.
+/// Checks that the programs of a scenario are there, as far as that shows: of a line for a shell, where it is a
+/// single command.
 ///
 /// # Errors
 /// [`OsError::Unsupported`], of a program that is not there or not executable.
@@ -93,12 +94,23 @@ pub fn check_programs(scenario: &Scenario) -> Result<(), OsError> {
     for program in &scenario.programs {
         let ends = [(End::Server, &program.server), (End::Client, &program.client)];
         for (end, command) in ends {
-            let Some(Command::Words(words)) = command else { continue };
-            if !words.first().is_some_and(|word| is_executable(word)) {
+            let (word, is_there) = match command {
+                None => continue,
+                Some(Command::Words(words)) => {
+                    let word = words.first().map_or("", String::as_str);
+                    (word, is_executable(word))
+                }
+                Some(Command::Line(line)) => {
+                    let Some(word) = single_command(line) else { continue };
+                    (word, is_executable(word) || is_builtin(word))
+                }
+            };
+            // Its own $PATH is looked at when it starts.
+            let has_path = program.env.iter().any(|(name, _)| name == "PATH");
+            if !is_there && (word.contains('/') || !has_path) {
                 return Err(OsError::Unsupported(format!(
-                    "{}: found no executable `{}`, expected the path of one, or a name in $PATH",
+                    "{}: found no executable `{word}`, expected the path of one, or a name in $PATH",
                     who(program, end),
-                    words.first().map_or("", String::as_str)
                 )));
             }
         }
@@ -106,8 +118,25 @@ pub fn check_programs(scenario: &Scenario) -> Result<(), OsError> {
     Ok(())
 }
 
+/// The first word of a line for a shell, where it can only be a command: the line has no further ones, which
+/// could answer for it.
+fn single_command(line: &str) -> Option<&str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-+./,:@%".contains(c);
+    let word = line.split_whitespace().next()?;
+    (!line.contains([';', '&', '|', '\n']) && word.chars().all(is_plain)).then_some(word)
+}
+
+/// Whether the shell itself knows the word.
+fn is_builtin(word: &str) -> bool {
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", "command -v \"$1\"", "sh", word]);
+    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Of a path, some shells say no more than that it is one.
+    !word.contains('/') && shell.status().is_ok_and(|status| status.success())
+}
+
 /// Whether a path, or a name that $PATH leads to, is a file that this user may execute.
-fn is_executable(word: &str) -> bool {
+pub fn is_executable(word: &str) -> bool {
     let may = |path: &Path| {
         path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };

@@ -35,7 +35,7 @@ pub use engine::Engine;
 #[cfg(kernels)]
 pub use kernel::Kernel;
 #[cfg(kernels)]
-pub use l4s_lab::{Remote, hold_signals, internet_works};
+pub use l4s_lab::{Remote, hold_signals, internet_works, is_executable};
 #[cfg(kernels)]
 pub use linux::Linux;
 #[cfg(kernels)]
