@@ -48,6 +48,9 @@ pub const CODE: &str = env!("L4S_CODE");
 /// The file in a result folder that holds the scenario as run.
 pub const SCENARIO: &str = "scenario.toml";
 
+/// The help where a session finds results in its folder.
+const SESSION_AGAIN: &str = "--replace replaces them; or choose a new folder; nothing was changed";
+
 /// The plan, version and settings that a result folder belongs to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
@@ -121,6 +124,8 @@ impl Manifest {
 pub enum Existing {
     /// Keep them and fail.
     Refuse,
+    /// The same, for a session, which no other one completes.
+    RefuseSession,
     /// Those of this plan are completed.
     Resume,
     /// Those of this plan are completed; others make room once this plan's are complete.
@@ -130,6 +135,10 @@ pub enum Existing {
 }
 
 impl Existing {
+    fn refuses(self) -> bool {
+        matches!(self, Existing::Refuse | Existing::RefuseSession)
+    }
+
     /// For a command that goes on where it was stopped, if its folder was named. The folder that it has otherwise
     /// is its own.
     pub fn of_named(out: Option<&Path>, replace: bool) -> Existing {
@@ -158,7 +167,7 @@ impl Folder {
             dir,
             _lock: lock,
             manifest: manifest.clone(),
-            aside: (existing != Existing::Refuse).then(|| aside(path)),
+            aside: (!existing.refuses()).then(|| aside(path)),
             is_anew: false,
         };
         folder.tidy_up()?;
@@ -186,22 +195,25 @@ impl Folder {
                 drop(folder);
                 Folder::claim(path, manifest, existing)
             }
-            Ok(owner) if owner == *manifest && existing == Existing::Refuse => {
-                Err(Failure::input_with(
-                    format!("{shown} already holds this plan's results"),
-                    "--resume completes them, --replace does all again; or choose a new folder",
-                ))
-            }
+            Ok(owner) if owner == *manifest && existing.refuses() => Err(Failure::input_with(
+                format!("{shown} already holds this plan's results"),
+                match existing {
+                    Existing::RefuseSession => SESSION_AGAIN,
+                    _ => {
+                        "--resume completes them, --replace does all again; or choose a new folder"
+                    }
+                },
+            )),
             Ok(owner) if owner == *manifest => {
                 folder.complete(&list)?;
                 Ok(folder)
             }
             Ok(owner) => {
                 let may_grow = existing == Existing::Refuse && owner.has_fewer_runs_than(manifest);
-                let help = if may_grow {
-                    "--resume adds runs to these; or choose a new folder"
-                } else {
-                    new
+                let help = match existing {
+                    Existing::RefuseSession => SESSION_AGAIN,
+                    _ if may_grow => "--resume adds runs to these; or choose a new folder",
+                    _ => new,
                 };
                 Err(other(difference(&owner, manifest), help))
             }

@@ -42,6 +42,8 @@ pub struct Finished {
     pub code: Option<u8>,
     /// The flows of its programs, in words; at first only their check.
     pub flows: String,
+    /// Why a file of a session was not written: its numbers are to be seen all the same.
+    pub unwritten: Option<Failure>,
 }
 
 /// Results to keep of a run in addition to its summary.
@@ -145,6 +147,7 @@ pub fn run(
     let programs = (keep.programs, keep.session);
     let start = Instant::now();
     let mut cores = 1;
+    let mut unwritten = None;
     let (recorder, checks, mut ran) = match keep.session {
         None => {
             let (recorder, ran) = match (engine, keep.trace) {
@@ -160,7 +163,12 @@ pub fn run(
                     });
                     (recorder, ran)
                 }
-                (_, trace) => traced(engine, scenario, recorder, trace, programs)?,
+                (_, trace) => {
+                    let (recorder, ran, traced) =
+                        traced(engine, scenario, recorder, trace, programs)?;
+                    traced?;
+                    (recorder, ran)
+                }
             };
             (recorder, None, ran)
         }
@@ -169,8 +177,9 @@ pub fn run(
             let checks = session.check.then(|| Checks::new(scenario));
             let page = session.page.map(Page::seat);
             let observer = (recorder, (figures, (checks, page)));
-            let ((recorder, (_, (checks, _))), ran) =
+            let ((recorder, (_, (checks, _))), ran, traced) =
                 traced(engine, scenario, observer, keep.trace, programs)?;
+            unwritten = traced.err();
             (recorder, checks, ran)
         }
     };
@@ -181,7 +190,7 @@ pub fn run(
     let mut record = recorder.finish(cost(ran));
     add_recognised(&mut record.flows, recognised);
     let early = notes::ended_early(scenario, &record.flows);
-    Ok(Finished { record, wall: Some(start.elapsed()), cores, early, code, flows })
+    Ok(Finished { record, wall: Some(start.elapsed()), cores, early, code, flows, unwritten })
 }
 
 /// Adds fields from packet headers to the rows of programs' flows.
@@ -278,17 +287,18 @@ fn cost(ran: Ran) -> EngineSummary {
     }
 }
 
-/// Runs a scenario, with a trace in a file, where it is to have one, that appears when it is complete.
+/// Runs a scenario, with a trace in a file, where it is to have one, that appears when it is complete. The last
+/// result is that of the trace.
 fn traced<O: Observe>(
     engine: &Engine,
     scenario: &Scenario,
     mut observer: O,
     trace: Option<(Durable, Trace)>,
     programs: (Option<PathBuf>, Option<Session<'_>>),
-) -> Result<(O, Ran), Failure> {
+) -> Result<(O, Ran, Result<(), Failure>), Failure> {
     let Some((file, trace)) = trace else {
         let ran = run_observed(engine, scenario, &mut observer, programs)?;
-        return Ok((observer, ran));
+        return Ok((observer, ran, Ok(())));
     };
     let path = file.path();
     let failed = |error: io::Error| Failure::Run(format!("{}: {error}", path.display()));
@@ -303,6 +313,5 @@ fn traced<O: Observe>(
         trace.finish()?.into_inner().map_err(|error| error.into_error())?.finish()
     };
     let (observer, trace) = both;
-    finish(trace).map_err(failed)?;
-    Ok((observer, ran))
+    Ok((observer, ran, finish(trace).map_err(failed)))
 }

@@ -114,7 +114,7 @@ pub struct Done {
     pub folder: Option<Folder>,
     /// The exit code of the program in the foreground.
     pub code: Option<u8>,
-    /// The first failure of runs that are left out.
+    /// The first failure of runs that are left out; or why the files of a session, which is over, were not written.
     pub failed: Option<Failure>,
     tally: Tally,
     commands: Vec<String>,
@@ -168,8 +168,10 @@ impl Job<'_> {
                     forecast::announce(slice::from_ref(plan), &engine, at_a_time, smaller)?;
                 }
                 let work = |number| self.work(&engine, &commands, folder.as_ref(), number, cores);
+                let mut unwritten = None;
                 let take = |number, finished: Finished| {
                     code = finished.code;
+                    unwritten = finished.unwritten;
                     let Finished { record, wall, cores, early, flows, .. } = finished;
                     tally.flows = flows;
                     let wall = wall.map(|wall| (wall, cores));
@@ -180,27 +182,38 @@ impl Job<'_> {
                     Err(failure @ Failure::Run(_)) if left_out => failed = Some(failure),
                     done => done.map_err(|failure| self.resumable(failure))?,
                 }
+                failed = failed.or(unwritten);
                 tally.wall = tally.start.elapsed();
-                if let (Some(folder), None) = (&folder, &failed) {
-                    folder.assemble(plan).map_err(|failure| self.resumable(failure))?;
-                }
             }
         }
         if let (Some(folder), None) = (&folder, &failed) {
-            if !folder.has_report() {
-                report_of(folder, self.pictures)?;
+            match self.write(folder) {
+                Err(failure) if self.session.is_some() => failed = Some(failure),
+                written => written?,
             }
-            folder.tidy()?;
         }
         tally.progress.finish_and_clear();
         Ok(Done { folder, code, failed, tally, commands })
     }
 
-    /// Says that finished runs are safe.
+    /// Writes tables and report of finished runs.
+    fn write(&self, folder: &Folder) -> Result<(), Failure> {
+        if !folder.is_finished() {
+            folder.assemble(self.plan).map_err(|failure| self.resumable(failure))?;
+        }
+        if !folder.has_report() {
+            report_of(folder, self.pictures)?;
+        }
+        folder.tidy()
+    }
+
+    /// Says that finished runs are safe. A session is over with its command.
     fn resumable(&self, failure: Failure) -> Failure {
         let again = match self.existing {
+            Existing::RefuseSession => return failure,
             Existing::Refuse => "the same command with --resume",
             Existing::Resume | Existing::Renew => "the same command",
+            Existing::Replace if self.session.is_some() => return failure,
             Existing::Replace => "the same command without --replace (`l4s run` with --resume)",
         };
         match failure {
@@ -239,6 +252,7 @@ impl Job<'_> {
                 early,
                 code: None,
                 flows: String::new(),
+                unwritten: None,
             });
         }
         let trace = |(folder, how): (&Folder, Trace)| {
@@ -260,7 +274,12 @@ impl Job<'_> {
             finished.flows = headline::flows(&finished.record.flows) + &finished.flows;
         }
         if let Some(folder) = folder {
-            folder.keep(number, &finished.record)?;
+            match folder.keep(number, &finished.record) {
+                Err(failure) if self.session.is_some() => {
+                    finished.unwritten.get_or_insert(failure);
+                }
+                kept => kept?,
+            }
         }
         Ok(Finished { record: summary_only(finished.record), ..finished })
     }
@@ -319,7 +338,7 @@ impl Done {
         if let [_, .., last] = self.commands.as_slice() {
             say!("to repeat a row, for example the last: {last}");
         }
-        if let Some(folder) = &self.folder {
+        if let (Some(folder), None) = (&self.folder, &self.failed) {
             say!("results in {}", folder.path().display());
         }
     }

@@ -94,7 +94,7 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
         on: Substrate::Kernel,
         jobs: Some(1),
         out: options.out.as_deref(),
-        existing: if options.replace { Existing::Replace } else { Existing::Refuse },
+        existing: if options.replace { Existing::Replace } else { Existing::RefuseSession },
         trace: options.trace,
         json: false,
         pictures: Pictures::Both,
@@ -112,6 +112,9 @@ pub fn shell(options: &Shell) -> Result<u8, Failure> {
     .carry_out()?;
     done.tell();
     done.say(&plan);
+    if let Some(failure) = done.failed {
+        return Err(failure);
+    }
     let judged = done.judge(&plan);
     match done.code {
         Some(code @ 1..) => Ok(code),

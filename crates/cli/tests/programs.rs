@@ -477,6 +477,44 @@ fn a_signal_that_is_ignored_ends_nothing() {
     }
 }
 
+/// No other session completes it.
+#[test]
+fn a_session_that_finds_results_may_replace_them() {
+    let folder = scenario("60s", "");
+    let run = |command: &[&str]| {
+        let command = [&["--out", "out"], command].concat();
+        shell_in(&folder, "--default-signal=INT", &command).wait_with_output().unwrap()
+    };
+    let ran = run(&["--", "true"]);
+    if is_impossible(&ran) {
+        return;
+    }
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    for command in [&["--", "true"][..], &["--", "true", "1"], &["--set", "seed=2", "--", "true"]] {
+        let ran = run(command);
+        assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
+        let help = "help: --replace replaces them; or choose a new folder; nothing was changed\n";
+        assert!(stderr(&ran).ends_with(help), "{}", stderr(&ran));
+        let ran = run(&[&["--replace"], command].concat());
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    }
+}
+
+/// As on a full disk.
+#[test]
+fn numbers_of_a_session_are_printed_where_its_files_cannot_be_written() {
+    let folder = scenario("60s", "");
+    let command = ["--out", "out", "--", "sh", "-c", "rm -r out/runs; touch out/runs"];
+    let ran = shell_in(&folder, "--default-signal=INT", &command).wait_with_output().unwrap();
+    if is_impossible(&ran) {
+        return;
+    }
+    let said = stderr(&ran);
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    assert!(said.contains("shell Mb/s") && said.contains("\nerror: out/runs"), "{said}");
+    assert!(!said.contains("--resume") && !said.contains("results in"), "{said}");
+}
+
 #[test]
 fn a_shell_judges_what_its_command_sent() {
     let judged = |assertion: &str| shell(&["--assert", assertion, "--", "true"]);
