@@ -385,7 +385,8 @@ pub struct Shell {
         value_name = "ADDR:PORT",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "127.0.0.1:4545"
+        default_missing_value = "127.0.0.1:4545",
+        value_parser = address
     )]
     pub live: Option<SocketAddr>,
     /// Route the client's traffic through the bottleneck to this machine's network and the Internet;
@@ -435,7 +436,7 @@ pub struct Live {
     #[arg(long, value_enum, default_value_t = LiveSubstrate::Sim)]
     pub on: LiveSubstrate,
     /// Address to listen on; an address other than loopback, or real sockets, require a token
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4545")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4545", value_parser = address)]
     pub listen: SocketAddr,
     /// Token that requests must carry, at least 16 characters; generated if one is required.
     /// Command lines are visible to every user of this machine: prefer --token-file or the
@@ -613,6 +614,13 @@ fn whole(least: u64, most: u64) -> impl Fn(&str) -> Result<u64, String> + Clone 
         _ if most == u64::MAX => Err(format!("expected a whole number from {least} on")),
         _ => Err(format!("expected a whole number from {least} to {most}")),
     }
+}
+
+/// Reads an address to listen on.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "expected a numeric address and a port, such as 127.0.0.1:4545 or [::1]:4545".to_owned()
+    })
 }
 
 fn jobs(text: &str) -> Result<usize, String> {

@@ -162,7 +162,10 @@ fn what_it_cannot_serve_is_bad_input() {
     input(&["--token-file", "/dev/null"], "--token-file /dev/null: expected 16 to 128");
     input(&["--token-file", "/dev/zero"], "--token-file /dev/zero: ");
     input(&["--token-file", "x", "--token", "y"], "cannot be used with");
-    input(&["--listen", "nowhere"], "--listen");
+    let form = "expected a numeric address and a port, such as 127.0.0.1:4545 or [::1]:4545";
+    for address in ["nowhere", "localhost:4600", "4545", ":4601"] {
+        input(&["--listen", address], form);
+    }
 }
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";

@@ -10,6 +10,7 @@ mod real;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -615,6 +616,16 @@ fn a_program_that_was_edited_is_another_one() {
     assert!(stderr(&ran).contains(expected), "{}", stderr(&ran));
     let Some(_) = done(&run(&folder, &["--replace"])) else { return };
     assert_eq!(output(&folder, "x/client.out"), "two\n");
+}
+
+#[test]
+fn a_page_whose_port_is_in_use_is_answered_with_one_that_is_free() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let said = stderr(&shell(&[&format!("--live={address}"), "--", "true"]));
+    // There is no port above the last one.
+    let free = "is in use; the next that is free: --live=127.0.0.1:";
+    assert!(said.contains(free) || address.port() > 65_000, "{said}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use l4s_live::Meter;
 use l4s_live::document::Presets;
-use l4s_live::server::{Background, Limits, Options, Server};
+use l4s_live::server::{Background, BindError, Limits, Options, Server};
 use l4s_model::Scenario;
 use l4s_scenario::{Files, Plan};
 use l4s_substrate::{Error, Identity, Lane, Lanes, Programs, Remote};
@@ -49,7 +49,12 @@ impl Page {
         // One at a time, whose place is soon free for the next.
         let limits = Limits { sessions: 1, unwatched: Duration::from_secs(2), ..Limits::default() };
         let options = Options { substrate, presets, token: None, limits };
-        let server = Server::bind(listen, options).map_err(|error| failed(error.to_string()))?;
+        let server = Server::bind(listen, options).map_err(|error| match &error {
+            BindError::InUse { free: Some(free), .. } => {
+                failed(format!("{error}; the next that is free: --live={free}"))
+            }
+            _ => failed(error.to_string()),
+        })?;
         let url = server.url();
         let server = server.in_background().map_err(|error| failed(error.to_string()))?;
         Ok(Page { remote, seat, url, _server: server })
