@@ -68,7 +68,8 @@ fn main() -> ExitCode {
         Ok(args) => args,
         // The message repeats the user's words.
         Err(error) if error.use_stderr() => {
-            print_aside(&error.render().to_string());
+            let program = shell::misplaced::program().map(|failure| failure.report());
+            print_aside(&program.unwrap_or_else(|| error.render().to_string()));
             return ExitCode::from(2);
         }
         Err(help) => help.exit(),

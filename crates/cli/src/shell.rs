@@ -3,6 +3,7 @@
 //! The command is one `[[program]]` more of the scenario, in a group of its own that has no flows
 //! of its own. So a run of the scenario in the results repeats this run.
 
+pub mod misplaced;
 #[cfg(kernels)]
 pub mod page;
 #[cfg(not(kernels))]
@@ -36,6 +37,9 @@ const LONGEST: &str = "1440min";
 
 /// Runs the command until it ends; its exit code, or 1 where an assertion fails.
 pub fn shell(options: &Shell) -> Result<u8, Failure> {
+    if let Some(failure) = misplaced::program() {
+        return Err(failure);
+    }
     let (file, text) = match &options.scenario {
         Some(scenario) => source(scenario)?,
         None if options.check => {

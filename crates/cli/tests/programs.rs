@@ -619,6 +619,30 @@ fn a_program_that_was_edited_is_another_one() {
 }
 
 #[test]
+fn a_program_in_the_place_of_the_scenario_is_answered_with_its_command() {
+    for (words, help) in [
+        (&["env", "-c", "a b"][..], "l4s shell -- env -c 'a b'"),
+        (&["env"], "l4s shell -- env"),
+        (&["env", "--", "-c", "--", "x"], "l4s shell -- env -c -- x"),
+        (
+            &["--set", "seed=2", "--live", "--check", "env", "x"],
+            "l4s shell --set seed=2 --live --check -- env x",
+        ),
+    ] {
+        let ran = shell(words);
+        assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
+        assert!(
+            stderr(&ran).ends_with(&format!("help: to run it: `{help}`\n")),
+            "{}",
+            stderr(&ran)
+        );
+    }
+    // A scenario is none, nor is a word that no program has.
+    assert!(stderr(&shell(&["video", "x"])).contains("unexpected argument 'x'"));
+    assert!(stderr(&shell(&["no-such-program-there"])).contains("cannot read this scenario"));
+}
+
+#[test]
 fn a_page_whose_port_is_in_use_is_answered_with_one_that_is_free() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
