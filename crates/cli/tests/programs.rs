@@ -208,6 +208,13 @@ fn a_client_that_does_not_end_is_an_error_unless_the_run_ends_it() {
         assert!(!stderr(&ran).contains("still ran"), "{}", stderr(&ran));
         assert_eq!(sleepers(&hangs), 0);
     }
+    // In the background of a script the signal is ignored, and programs inherit that.
+    let mut command = Command::new("env");
+    command.args(["--ignore-signal=INT", L4S, "run", "s.toml", "--on", "kernel"]);
+    let folder = scenario("300ms", &program("stop = \"int\"\n"));
+    let ran = command.current_dir(folder.path()).output().expect("env starts");
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert!(!stderr(&ran).contains("still ran"), "{}", stderr(&ran));
 }
 
 /// One runs in the background, one has its own session, one ignores signals.
@@ -397,10 +404,11 @@ impl Terminal {
         rustix::pty::unlockpt(&keyboard).unwrap();
         let name = rustix::pty::ptsname(&keyboard, Vec::new()).unwrap();
         let end = || File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        let mut command = Command::new("setsid");
-        command.arg("--ctty").args(words).envs(variables.iter().copied());
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", "setsid", "--ctty"]);
+        command.args(words).envs(variables.iter().copied());
         command.current_dir(folder.path()).stdin(end()).stdout(end()).stderr(end());
-        let command = command.spawn().expect("setsid starts");
+        let command = command.spawn().expect("env starts");
         Terminal { keyboard: File::from(keyboard), command }
     }
 

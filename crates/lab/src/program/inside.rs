@@ -134,12 +134,13 @@ fn init(spec: &Spec) -> Result<u8, String> {
     if spec.leads {
         command.process_group(0);
     }
-    let has_terminal = spec.in_front && spec.leads;
+    let in_front = spec.in_front;
+    let has_terminal = in_front && spec.leads;
     let prepare = move || {
         if has_terminal {
             terminal::give_to(rustix::process::getpid());
         }
-        get_signals();
+        get_signals(in_front);
         io::Result::Ok(())
     };
     // SAFETY: this process has one thread, so that the new one finds no lock taken.

@@ -6,7 +6,7 @@
 use std::fs;
 
 use l4s_model::Signal;
-use nix::sys::signal::{SigSet, Signal as Number};
+use nix::sys::signal::{SigHandler, SigSet, Signal as Number, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 /// Those that are blocked.
@@ -38,10 +38,16 @@ fn ignored() -> u64 {
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Lets this thread get every signal again.
-pub(super) fn get_signals() {
+/// Lets this thread get every signal again. A program in the background also gets those that this process ignores, as
+/// processes in the background of a script do: l4s ends it by one. For one in the foreground `nohup` holds.
+pub(super) fn get_signals(in_front: bool) {
     // No signal is refused.
     let _ = SigSet::empty().thread_set_mask();
+    for (number, _) in HELD.iter().filter(|_| !in_front) {
+        // SAFETY: the default action is no function of this process.
+        #[allow(unsafe_code)]
+        let _ = unsafe { signal(*number, SigHandler::SigDfl) };
+    }
 }
 
 /// The signals for this process that it holds.
