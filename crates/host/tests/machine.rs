@@ -1,9 +1,8 @@
-//! On a real kernel: installation, removal, and no remains. Each test has a network namespace and folders
-//! of its own. It needs root, and a kernel with BPF queue disciplines unless it is about Prague alone, and
+//! On a real kernel: installation, removal, and no remains. Each test has a network namespace, a BPF file
+//! system and folders of its own, which are gone with its thread. It needs root, and a kernel with BPF queue disciplines unless it is about Prague alone, and
 //! prints a message if it cannot run. `make test-vm` runs the tests in such a kernel.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
@@ -36,13 +35,6 @@ struct Machine {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// A failed test does not affect others.
-impl Drop for Machine {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.place.pins);
-    }
-}
-
 /// Runs a test in a thread with a network namespace of its own.
 fn on_a_machine(name: &str, test: impl FnOnce(&Machine) + Send) {
     let probe = l4s_bpf::probe();
@@ -61,15 +53,19 @@ fn on_a_machine_with(needs: &[&Finding], name: &str, test: impl FnOnce(&Machine)
     }
     let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let folder = tempfile::tempdir().expect("a folder");
-    let pins = Path::new("/sys/fs/bpf").join(format!("l4s_test_{name}_{}", std::process::id()));
-    let place = Place { pins, run: folder.path().to_owned() };
+    let programs = folder.path().join("bpf");
+    fs::create_dir(&programs).expect("a folder");
+    let place = Place { pins: programs.join(name), run: folder.path().to_owned() };
     let machine = Machine { place, _run: folder, _alone: alone };
     let scope = &machine;
     thread::scope(|threads| {
         let result = threads.spawn(move || {
-            // SAFETY: a new network namespace has no effect on memory safety.
+            // SAFETY: new namespaces have no effect on memory safety.
             #[allow(unsafe_code)]
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.expect("root may unshare");
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET | UnshareFlags::NEWNS) }
+                .expect("root may unshare");
+            run("mount", "--make-rprivate /");
+            run("mount", &format!("-t bpf bpf {}", programs.display()));
             run("ip", "link add d0 type veth peer name d0p");
             run("ip", "link add d1 type veth peer name d1p");
             test(scope);
