@@ -251,18 +251,28 @@ fn difference(before: &[f64], after: &[f64]) -> Option<[String; 3]> {
 #[cfg(test)]
 mod tests {
     use l4s_measure::{EngineSummary, Origin, Recorder};
+    use l4s_model::Scenario;
     use l4s_units::Duration;
 
     use super::*;
 
-    #[test]
-    fn a_group_named_as_a_queue_has_quantities_of_its_own() {
+    fn summary_of(scenario: &Scenario) -> Summary {
+        let mut recorder = Recorder::new(scenario, Origin::default());
+        l4s_sim::run(scenario, &mut recorder);
+        recorder.finish(EngineSummary::default()).summary
+    }
+
+    /// Of two seconds of a bundled scenario.
+    fn short() -> Summary {
         let scenario = l4s_scenario::bundled::find("one-against-one").unwrap();
         let mut scenario = scenario.plan(&[]).unwrap().points.remove(0).scenario;
         (scenario.duration, scenario.warmup) = (Duration::from_secs(2), Duration::from_secs(1));
-        let mut recorder = Recorder::new(&scenario, Origin::default());
-        l4s_sim::run(&scenario, &mut recorder);
-        let mut run = recorder.finish(EngineSummary::default()).summary;
+        summary_of(&scenario)
+    }
+
+    #[test]
+    fn a_group_named_as_a_queue_has_quantities_of_its_own() {
+        let mut run = short();
         run.queues.retain(|queue| queue.name == "C");
         run.groups.truncate(1);
         run.groups[0].name = "C".to_owned();
@@ -308,10 +318,7 @@ mod tests {
             fps = 50
         "#;
         let plan = l4s_scenario::Plan::parse("t.toml", text, &[]).unwrap_or_else(|e| panic!("{e}"));
-        let scenario = &plan.points[0].scenario;
-        let mut recorder = Recorder::new(scenario, Origin::default());
-        l4s_sim::run(scenario, &mut recorder);
-        let run = recorder.finish(EngineSummary::default()).summary;
+        let run = summary_of(&plan.points[0].scenario);
         let all: Vec<String> = measurements(&[run]).into_iter().map(|(name, _)| name).collect();
         for name in [
             "hop access utilization",
@@ -331,12 +338,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_there_twice_is_one() {
-        let scenario = l4s_scenario::bundled::find("one-against-one").unwrap();
-        let mut scenario = scenario.plan(&[]).unwrap().points.remove(0).scenario;
-        (scenario.duration, scenario.warmup) = (Duration::from_secs(1), Duration::from_millis(500));
-        let mut recorder = Recorder::new(&scenario, Origin::default());
-        l4s_sim::run(&scenario, &mut recorder);
-        let summary = recorder.finish(EngineSummary::default()).summary;
+        let summary = short();
         let of =
             |seed| Run { summary: Summary { seed, ..summary.clone() }, command: String::new() };
         let found = conditions(&[of(1), of(1), of(2)], &BTreeSet::new());
