@@ -127,15 +127,15 @@ impl Opportunities {
 
     /// As [`crate::Playback::time_of`].
     pub fn time_of(&mut self, bytes: Bytes, from: Time) -> Duration {
-        let (mut at, mut left) = (from, bytes);
-        while left > Bytes::ZERO {
-            let (next, room) = self.next(at + Duration::from_nanos(1));
-            if next == Time::NEVER {
-                return Duration::MAX;
-            }
-            (at, left) = (next, left.saturating_sub(room));
+        if bytes == Bytes::ZERO {
+            return Duration::ZERO;
         }
-        at.since(from)
+        let before = self.until(trace_time(from, self.offset));
+        self.jump(before + u128::from(bytes.get().div_ceil(OPPORTUNITY.get())));
+        match run_time(self.time(self.index), self.offset) {
+            Time::NEVER => Duration::MAX,
+            last => last.since(from),
+        }
     }
 
     /// The opportunities at `at` and before it, as played.

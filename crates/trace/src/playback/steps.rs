@@ -110,7 +110,12 @@ impl Steps {
 
     /// As [`crate::Playback::time_of`].
     pub fn time_of(&mut self, bytes: Bytes, from: Time) -> Duration {
-        let (mut now, mut left) = (from, u128::from(bytes.get()) * BYTE);
+        let mut left = u128::from(bytes.get()) * BYTE;
+        // Whole periods at once: there may be 10¹⁰ of them, where most steps have rate 0.
+        let periods = left.saturating_sub(1) / self.total;
+        let skipped = periods.saturating_mul(u128::from(self.table.period()));
+        let mut now = from + Duration::from_nanos(u64::try_from(skipped).unwrap_or(u64::MAX));
+        left -= periods * self.total;
         while left > 0 {
             let Segment { rate, until, .. } = self.at(now);
             let rate = u128::from(rate.as_bps());
