@@ -82,6 +82,9 @@ pub struct Ack {
     pub unsent: u64,
     /// Whether the last flight was as large as the window allowed (RFC 7661 §4.1).
     pub limited: bool,
+    /// Whether the path reorders so much that the window may grow with any segment delivered, and not only
+    /// with cumulative ones (`tcp_may_raise_cwnd` of Linux).
+    pub reordering: bool,
 }
 
 /// Sending starts again after a time in which nothing was in flight.

@@ -170,7 +170,7 @@ impl<R: WindowRule> CongestionControl for Reducing<R> {
             if ack.delivered > 0 && is_proportional {
                 window.cwnd = reduction.window(window.ssthresh, ack);
             }
-        } else if ack.advanced && ack.delivered > 0 {
+        } else if (ack.advanced || ack.reordering) && ack.delivered > 0 {
             window.limited = ack.limited;
             match &mut self.growth {
                 None => self.rule.grow(window, ack),

@@ -50,8 +50,8 @@ pub(super) struct Delivered {
     pub rtt_newest: Option<Duration>,
     /// The lowest of the segments delivered that were sent only once.
     pub original: Option<u64>,
-    /// Whether a later segment than that was delivered before (RFC 8985 §6.2 step 3).
-    pub reordered: bool,
+    /// By how many segments that was overtaken (RFC 8985 §6.2 step 3, `tcp_check_sack_reordering`).
+    pub overtaken: u32,
 }
 
 /// When an acknowledgement arrived, and the time stamp that it echoes.
@@ -247,7 +247,8 @@ impl Scoreboard {
         if cumulative > self.una_byte {
             self.acknowledge_each(cumulative, at, &mut delivered);
         }
-        delivered.reordered = delivered.original.is_some_and(|seq| seq < sacked_end);
+        let original = delivered.original.filter(|seq| *seq < sacked_end);
+        delivered.overtaken = original.map_or(0, |seq| self.highest_delivered() - seq) as u32;
         delivered
     }
 
@@ -287,6 +288,11 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
+    /// The end of the highest segment delivered.
+    fn highest_delivered(&self) -> u64 {
+        self.sacked_end.max(self.una)
+    }
+
     /// Takes the segments up to `cumulative` at once, where none of them has a flag, as is usual. They were sent once
     /// and in order, so that the RTTs are those of the first and the last one. Samples of the delivery rate need
     /// each segment.
@@ -315,7 +321,11 @@ impl Scoreboard {
             rtt_oldest: Some(at.now.since(oldest)),
             rtt_newest: Some(rtt),
             original: Some(first),
-            reordered: first < self.sacked_end,
+            overtaken: if first < self.sacked_end {
+                (self.highest_delivered() - first) as u32
+            } else {
+                0
+            },
         })
     }
 

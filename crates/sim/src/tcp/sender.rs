@@ -444,7 +444,6 @@ impl Sender {
         }
         self.room_end = self.room_end.max(ack.cumulative + u64::from(ack.window));
         let head_sent_at = self.board.head_sent_at();
-        self.reordering.seen |= delivered.reordered;
         self.measure(&delivered, out);
         if delivered.cumulative {
             self.timeouts = 0;
@@ -533,7 +532,9 @@ impl Sender {
         let sacks =
             sacks.map(|s| (ack.cumulative + u64::from(s.0), ack.cumulative + u64::from(s.1)));
         let arrival = Arrival { now, echo: ack.stamps.echo, min_rtt: self.rtt.min() };
-        self.board.acknowledge(ack.cumulative, sacks, arrival)
+        let delivered = self.board.acknowledge(ack.cumulative, sacks, arrival);
+        self.reordering.overtaken_by(delivered.overtaken);
+        delivered
     }
 
     /// Gives the congestion control a sample of the delivery rate, where it asks for them.
@@ -664,6 +665,7 @@ impl Sender {
             in_flight: self.board.in_flight(),
             sent: self.sent,
             unsent: self.supply.segments_left(self.board.nxt_byte()),
+            reordering: self.reordering.is_common(),
             ..l4s_cc::Ack::default()
         }
     }

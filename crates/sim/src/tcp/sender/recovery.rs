@@ -311,6 +311,9 @@ impl Sender {
         }
         // RFC 5682 §3.1 step 1: no recovery is under way, or nothing but timeouts of this segment.
         self.frto = matches!(self.state, State::Open | State::Cwr) || self.timeouts > 0;
+        if self.state == State::Open {
+            self.reordering.timed_out(self.board.sacked_out());
+        }
         self.high_seq = self.board.nxt();
         let in_flight = self.board.in_flight();
         self.board.timeout(now);
