@@ -485,10 +485,12 @@ impl Sender {
         if delivered.cumulative || delivered.rtt_oldest.is_some_and(is_older) {
             self.set_timer(now);
         }
-        self.end_probe(una > prior_una || delivered.selective, now);
+        let twice = ack.duplicate_block();
+        let probe_came_twice = twice.is_some_and(|twice| self.came_twice(twice));
+        self.end_probe(una > prior_una || delivered.selective, probe_came_twice, now);
 
         let mut resend = Resend::Lost;
-        let dubious = delivered.selective || ece || !delivered.cumulative;
+        let dubious = delivered.selective || ece || twice.is_some() || !delivered.cumulative;
         if dubious || self.state != State::Open || self.board.sacked_out() > 0 {
             let advanced = una > prior_una;
             let progress = Progress { ack, delivered: &delivered, una, advanced, ece };
@@ -519,6 +521,9 @@ impl Sender {
         }
         let delivered = self.deliver(ack, now);
         let una = self.board.una();
+        if let Some(twice) = ack.duplicate_block() {
+            self.came_twice(twice);
+        }
         let progress = Progress { ack, delivered: &delivered, una, advanced: false, ece: false };
         let (_, resend) = self.decide_state(&progress, now);
         self.report_losses();

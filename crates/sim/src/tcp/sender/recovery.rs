@@ -49,15 +49,6 @@ impl Sender {
         if progress.ece {
             self.undo.is_due_to_mark();
         }
-        let twice = progress.ack.duplicate_block();
-        let twice = twice.filter(|twice| !self.tracing.has(*twice) && self.undo.is_own());
-        if let Some(twice) = twice {
-            self.undo.came_twice(twice.0);
-            // No reordering led to a probe.
-            if self.probe.is_none_or(|probe| twice.1 != probe.nxt) {
-                self.reordering.came_twice(una, self.board.nxt());
-            }
-        }
         let mut resend = Resend::Lost;
         match self.state {
             // One segment more, so that the mark of the reduction itself reaches the client.
@@ -105,6 +96,22 @@ impl Sender {
             self.undo.forget_resent();
         }
         (lost, resend)
+    }
+
+    /// D-SACK reports bytes that came twice, which this sender may have sent twice. Says whether they are those of the
+    /// probe that is out (`tcp_dsack_seen`).
+    #[cold]
+    pub(super) fn came_twice(&mut self, (from, end): (u64, u64)) -> bool {
+        if self.tracing.has((from, end)) || !self.undo.is_own() {
+            return false;
+        }
+        self.undo.came_twice(from);
+        let is_probe = self.probe.is_some_and(|probe| end == probe.nxt);
+        // No reordering led to a probe.
+        if !is_probe {
+            self.reordering.came_twice(self.board.una(), self.board.nxt());
+        }
+        is_probe
     }
 
     /// After a timeout: whether all is repaired, or nothing was lost (`tcp_process_loss`).
@@ -279,15 +286,15 @@ impl Sender {
         self.set_retransmit_timer(now);
     }
 
-    /// Whether a probe was answered, and whether it repaired a loss (RFC 8985 §7.4).
+    /// Whether a probe was answered, and whether it repaired a loss (RFC 8985 §7.4): not where it `came_twice`.
     #[inline(always)]
-    pub(super) fn end_probe(&mut self, progress: bool, now: Time) {
+    pub(super) fn end_probe(&mut self, progress: bool, came_twice: bool, now: Time) {
         let una = self.board.una_byte();
         let Some(Probe { nxt, again }) = self.probe else { return };
         if una < nxt {
             return;
         }
-        if !again || !progress {
+        if !again || came_twice || !progress {
             // New data, or both the original and the probe arrived: nothing was lost.
             self.probe = None;
         } else if una > nxt {

@@ -1,6 +1,8 @@
 //! Time stamps: RTTs of data that was sent twice, and signs that data which was considered lost was only
 //! late.
 
+use l4s_model::Hold;
+
 use super::*;
 use crate::tcp::handshake::NO_FLAGS;
 
@@ -48,6 +50,28 @@ fn a_fast_retransmission_of_what_comes_twice_is_taken_back() {
         |s, again| if s.number() == 60 && !again { Fate::Late(by) } else { Fate::Arrive },
     );
     assert_eq!(path.retransmissions(), [60]);
+    assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
+}
+
+/// RFC 8985 §7.4.2: the last two of ten segments are late by more than the time until a probe, and their
+/// acknowledgements are lost. That of the probe says that it came twice, so that nothing was lost.
+#[test]
+fn a_probe_that_comes_twice_repaired_no_loss() {
+    let fate = |s: &Segment, again| match (s.number(), again) {
+        (8 | 9, false) => Fate::Held(at(MS * 100)),
+        (9, true) => Fate::Held(at(MS * 101)),
+        _ => Fate::Arrive,
+    };
+    let (reno, application) = (Config::Reno(reno::Config::default()), Hold::None);
+    let mut path = Path::with(reno, false, None, fate, |s| s.serve_application(application));
+    path.ack_lost = |n| n == 9 || n == 10;
+    for (segments, until) in [(10, 200), (2, 300)] {
+        let mut sent = Sent::default();
+        path.sender.write(segments * MSS, path.now, &mut sent);
+        path.pass_on(sent);
+        path.run(at(MS * until));
+    }
+    assert_eq!(path.retransmissions(), [9]);
     assert_eq!(path.sender.window().threshold(), None, "nothing was lost");
 }
 
