@@ -111,6 +111,12 @@ impl<R: WindowRule> Reducing<R> {
         Reducing { rule, connection: *connection, paces, burst, decision, reduction, growth }
     }
 
+    /// It begins with this window and threshold, those of a control before it.
+    pub fn with_window(mut self, window: Window) -> Self {
+        self.decision.window = window;
+        self
+    }
+
     /// An unused window may grow up to the limit that the largest flight allows, if this is `on`
     /// (draft-ietf-ccwg-ratelimited-increase); otherwise it does not grow, as in Linux.
     pub fn rate_limited_increase(self, on: bool) -> Self {

@@ -153,7 +153,7 @@ impl Server {
     pub fn ecn_of(&self, message: &Message) -> Ecn {
         match self {
             Server::Tcp(server) => server.ecn_of(message),
-            Server::Quic(server) => server.codepoint(),
+            Server::Quic(server) => server.codepoint_of_client(),
         }
     }
 }

@@ -7,7 +7,7 @@ mod ecn;
 
 use l4s_cc::classic_ecn::Report;
 use l4s_cc::{
-    Cc, Config, Congestion, CongestionControl, Connection, Decision, Endpoint, Pause, RateSample,
+    Cc, Congestion, CongestionControl, Connection, Decision, Endpoint, Pause, RateSample,
     Recovery, Repair, WantedEcn, Window, reno,
 };
 use l4s_model::Hold;
@@ -83,6 +83,7 @@ pub(crate) struct Sender {
     una_byte: u64,
     acknowledged: Ranges,
     ecn: Validation,
+    client_ecn: Ecn,
     needs_ecn: bool,
     paces: bool,
     period: Period,
@@ -132,6 +133,7 @@ impl Sender {
             una_byte: 0,
             acknowledged: Ranges::default(),
             ecn: Validation::new(config.ecn),
+            client_ecn: config.ecn.unwrap_or_default(),
             needs_ecn: config.cc.wants() != WantedEcn::Off,
             paces: config.cc.paces(),
             period: Period { is_over: true, ..Period::default() },
@@ -178,9 +180,9 @@ impl Sender {
         self.cc.prague()?.classic_ecn()
     }
 
-    /// The codepoint of packets of both sides.
-    pub fn codepoint(&self) -> Ecn {
-        self.ecn.codepoint()
+    /// The codepoint of its client's packets: the way down, which the server validates, says nothing about the way up.
+    pub fn codepoint_of_client(&self) -> Ecn {
+        self.client_ecn
     }
 
     /// From now on it sends the writes of an application, and the connection stays open.
@@ -273,7 +275,7 @@ impl Sender {
     }
 
     fn send_handshake(&self, fin: bool, now: Time, out: &mut impl Output) {
-        let (number, from, ecn) = (now.as_nanos(), self.answers, self.codepoint());
+        let (number, from, ecn) = (now.as_nanos(), self.answers, self.ecn.codepoint());
         let (handshake, payload, immediate_ack) = (true, 0, false);
         let datagram = Datagram { number, handshake, from, payload, ecn, fin, immediate_ack };
         out.send_datagram(datagram, false);
@@ -342,14 +344,18 @@ impl Sender {
 
     /// The marks that an acknowledgement reports. Where the path or the client does not take part, ECN ends.
     fn count_marks(&mut self, ack: &Acknowledgement, ect: u32) -> u32 {
+        if ack.counts.is_none() {
+            // Nor does such a client send with ECN.
+            self.client_ecn = Ecn::NotEct;
+        }
         let was_capable = self.ecn.is_capable();
         let marks = self.ecn.take(ack.counts.as_ref(), ect);
         if was_capable && !self.ecn.is_capable() && self.needs_ecn {
-            // As the TCP sender does without ECN.
+            // As the TCP sender does without ECN. It goes on with the window, and no reduction is under way.
             let reno = reno::Config { pacing: self.paces, ..reno::Config::default() };
-            let initial_window = self.decision.window.cwnd;
-            let connection = Connection { initial_window, ..self.connection };
-            self.cc = Cc::new(&Config::Reno(reno), &connection);
+            let reno = reno::control(&reno, &self.connection);
+            self.cc = Cc::Reno(reno.with_window(self.decision.window));
+            self.period.is_over = true;
             self.flight.sampler = None;
         }
         marks
@@ -488,7 +494,7 @@ impl Sender {
 
     /// Sends a part of the stream in a new packet.
     fn send(&mut self, data: Data, again: bool, now: Time, out: &mut impl Output) {
-        let (number, ecn) = (self.flight.next(), self.codepoint());
+        let (number, ecn) = (self.flight.next(), self.ecn.codepoint());
         let (_, fin) = self.supply.ends_at(data.end());
         self.flight.send(data, ecn != Ecn::NotEct, now);
         (self.sent, self.last_sent) = (self.sent.wrapping_add(1), now);

@@ -32,6 +32,8 @@ fn reno() -> Config {
 enum Fate {
     Arrive,
     Mark,
+    /// It arrives with ECT(0).
+    Change,
     Lose,
 }
 
@@ -157,6 +159,7 @@ impl<F: FnMut(&Datagram) -> Fate> Path<F> {
             match (self.fate)(&datagram) {
                 Fate::Lose => continue,
                 Fate::Mark => datagram.ecn = Ecn::Ce,
+                Fate::Change => datagram.ecn = Ecn::Ect0,
                 Fate::Arrive => {}
             }
             let packet = Packet::quic(OWNER, &datagram);
@@ -496,11 +499,34 @@ fn marks_reduce_every_control_and_nothing_is_sent_again() {
 fn ecn_ends_where_the_client_reports_none() {
     let prague = Config::Prague(prague::Config::default());
     let mut path = Path::new(prague, Some(Ecn::Ect1), 300 * FULL, false, losing([100]));
-    assert_eq!(path.sender.codepoint(), Ecn::Ect1);
+    assert_eq!(path.sender.codepoint_of_client(), Ecn::Ect1);
     path.run();
-    assert_eq!(path.sender.codepoint(), Ecn::NotEct);
+    assert_eq!(path.sender.codepoint_of_client(), Ecn::NotEct);
     assert_eq!(path.client.read(), 300 * FULL);
     assert_eq!(path.sender.alpha(), None);
+}
+
+/// The same where the path changes the codepoint: the first two packets are marked, which begins a recovery period, and
+/// all later ones arrive with ECT(0). The end of that period says nothing about the window of another control. The way
+/// up is another one.
+#[test]
+fn ecn_that_ends_in_a_recovery_period_leaves_the_window() {
+    let prague = Config::Prague(prague::Config::default());
+    let mut path = Path::new(prague, Some(Ecn::Ect1), 1000 * FULL, true, |sent: &Datagram| {
+        match sent.number {
+            _ if sent.handshake => Fate::Arrive,
+            0 | 1 => Fate::Mark,
+            _ => Fate::Change,
+        }
+    });
+    let mut widest = 0;
+    while path.step() {
+        widest = widest.max(path.sender.window().cwnd);
+    }
+    assert_eq!((path.client.read(), path.sender.alpha()), (1000 * FULL, None));
+    // Congestion avoidance goes on.
+    assert!((11..60).contains(&widest), "{widest}");
+    assert_eq!(path.sender.codepoint_of_client(), Ecn::Ect1);
 }
 
 /// A full packet of data.
