@@ -12,6 +12,8 @@ use crate::tcp::ranges::Ranges;
 /// The longest wait for an answer: the sixth, where no round trip was measured (RFC 9002 §6.2.2). All together are
 /// 63 s, as long as a server may be silent to clients of the web. Then it gives up.
 const LONGEST_WAIT: Duration = Duration::from_millis(999 << 5);
+/// The least number of waits, which are three probe timeouts together (RFC 9000 §10.1).
+const LEAST_WAITS: u32 = 2;
 
 /// The client's side of a connection.
 #[derive(Clone, Debug)]
@@ -111,7 +113,7 @@ impl Client {
             State::Open | State::Closed => return None,
         };
         let wait = self.rtt.probe_timeout(self.attempts, false);
-        if wait > LONGEST_WAIT {
+        if wait > LONGEST_WAIT && self.attempts >= LEAST_WAITS {
             self.state = State::Closed;
             return None;
         }

@@ -686,6 +686,21 @@ fn a_client_repeats_its_request_until_the_server_has_it() {
     assert_eq!(client.deadline(), Time::NEVER);
 }
 
+/// RFC 9000 §10.1: no sooner than after three probe timeouts, also where one of them is 33 s.
+#[test]
+fn a_client_of_a_long_path_waits_for_its_answer() {
+    let mut client = Client::new(true, 1);
+    client.open(Time::ZERO);
+    let mut requests = 0;
+    client.on_packet(&Packet::quic(OWNER, &handshake()), at(11_000), |_| requests += 1);
+    let mut due = Vec::new();
+    while !client.is_closed() {
+        due.push(client.deadline());
+        requests += u32::from(client.on_timer(client.deadline()).is_some());
+    }
+    assert_eq!((requests, due), (2, vec![at(44_000), at(110_000)]));
+}
+
 /// The server's answer to a client that began at time zero.
 fn handshake() -> Datagram {
     let (number, from, payload, ecn) = (10_000_000, 0, 0, Ecn::NotEct);
