@@ -56,18 +56,19 @@ impl Received {
     }
 
     /// The fields of an acknowledgement: how many were received down from the largest one, and gaps and
-    /// ranges below. A range that is too large for its field ends the list.
+    /// ranges below. A number that is too large for its field ends the list; of such a range the upper part is in it.
     pub fn fields(&self) -> (u32, [(u16, u16); OLDER_RANGES]) {
         let mut older = [(0, 0); OLDER_RANGES];
         let ranges = &self.ranges[..self.count];
         let first = ranges.first().map_or(0, |range| range.1 - range.0);
         for (field, pair) in older.iter_mut().zip(ranges.windows(2)) {
             let [above, (from, to)] = *pair else { break };
-            let field_of = |n: u64| u16::try_from(n);
-            let (Ok(missing), Ok(received)) = (field_of(above.0 - to), field_of(to - from)) else {
+            let Ok(missing) = u16::try_from(above.0 - to) else { break };
+            let received = u16::try_from(to - from);
+            *field = (missing, received.unwrap_or(u16::MAX));
+            if received.is_err() {
                 break;
-            };
-            *field = (missing, received);
+            }
         }
         (u32::try_from(first).unwrap_or(u32::MAX), older)
     }
@@ -110,5 +111,16 @@ mod tests {
                 prop_assert_eq!(ack.ranges().collect::<Vec<_>>(), expected);
             }
         }
+    }
+
+    /// Two packets are missing, before and behind 70,000. Fields of 16 bits hold the upper part of those.
+    #[test]
+    fn of_a_long_range_the_upper_part_is_reported() {
+        let mut received = Received::default();
+        (0..70_003).filter(|number| ![1, 70_001].contains(number)).for_each(|number| {
+            assert!(received.add(number));
+        });
+        let (first, older) = received.fields();
+        assert_eq!((first, older[..2].to_vec()), (1, vec![(1, u16::MAX), (0, 0)]));
     }
 }
