@@ -112,9 +112,11 @@ impl Flight {
         self.packets.push_back(Sent { at: now, data, ect, acknowledged: false });
     }
 
-    /// The data of the oldest packet in flight.
-    pub fn oldest(&self) -> Option<Data> {
-        self.packets.iter().find(|sent| !sent.acknowledged).map(|sent| sent.data)
+    /// The data of the oldest packet in flight, and of the oldest one with other data; twice the same where all have that.
+    pub fn two_oldest(&self) -> Option<[Data; 2]> {
+        let mut sent = self.packets.iter().filter(|sent| !sent.acknowledged).map(|sent| sent.data);
+        let first = sent.next()?;
+        Some([first, sent.find(|other| *other != first).unwrap_or(first)])
     }
 
     /// Takes an acknowledgement; `arrived` gets each part of the stream that it acknowledges.

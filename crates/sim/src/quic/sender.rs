@@ -24,8 +24,6 @@ use crate::tcp::ranges::Ranges;
 use crate::tcp::rate::Sampler;
 use crate::tcp::supply::Supply;
 
-/// Packets that a probe timeout sends (RFC 9002 §6.2.4: one or two).
-const PROBES: u32 = 2;
 /// Packets of the handshake for each one of a client whose address may be false (RFC 9000 §8.1): three times as many
 /// bytes. All have the same length.
 const AMPLIFICATION: u32 = 3;
@@ -543,16 +541,16 @@ impl Sender {
     }
 
     /// Nothing was acknowledged for too long: packets go out beyond the window, with new data or else
-    /// with that of the oldest packet (RFC 9002 §6.2.4). The window stays.
+    /// with that of the oldest packets (RFC 9002 §6.2.4: one or two). The window stays.
     fn probe(&mut self, now: Time, out: &mut impl Output) {
         if self.flight.in_flight() == 0 {
             return;
         }
         self.probes += 1;
-        for _ in 0..PROBES {
+        for oldest in self.flight.two_oldest().into_iter().flatten() {
             if self.has_data() {
                 self.send_next(now, out);
-            } else if let Some(oldest) = self.flight.oldest() {
+            } else {
                 self.send(oldest, true, now, out);
             }
         }

@@ -299,6 +299,9 @@ fn probes_are_sent_in_pairs_and_back_off() {
     let expected = [0, 85, 85, 85 + 170, 85 + 170, 595, 595].map(|after| start + after);
     assert_eq!(times, expected);
     assert_eq!(path.sender.window().cwnd, 10);
+    // The two oldest packets: where both are lost, one timeout repairs them.
+    let data: Vec<u64> = path.log[10..].iter().map(|sent| sent.2 / FULL).collect();
+    assert_eq!(data, [0, 1, 0, 1, 0, 1]);
 }
 
 /// RFC 9002 §6.2.4 and §7.5: the window holds ten packets and no more. Probes leave nevertheless, and have new data
