@@ -110,7 +110,10 @@ mod tests {
         // 100 Mb/s · 88 B / (10 · 1514 B); a filter sees no acknowledgement of QUIC.
         for up in ["580kbit", "580kbit\"\nuplink.ack_filter = \"on"] {
             let slow = said_with(up, quic).unwrap();
-            assert!(slow.contains("of 88 B for every 10 packets of 1514 B takes 0.58 Mb/s"), "{slow}");
+            assert!(
+                slow.contains("of 88 B for every 10 packets of 1514 B takes 0.58 Mb/s"),
+                "{slow}"
+            );
         }
         assert_eq!(said_with("590kbit", quic), None);
     }

@@ -7,8 +7,8 @@ mod ecn;
 
 use l4s_cc::classic_ecn::Report;
 use l4s_cc::{
-    Cc, Congestion, CongestionControl, Connection, Decision, Endpoint, Pause, RateSample,
-    Recovery, Repair, WantedEcn, Window, reno,
+    Cc, Congestion, CongestionControl, Connection, Decision, Endpoint, Pause, RateSample, Recovery,
+    Repair, WantedEcn, Window, reno,
 };
 use l4s_model::Hold;
 use l4s_units::{Bytes, Duration, Ecn, Time};
