@@ -5,7 +5,7 @@
 //! DIR/runs/0000000    a finished run each, until the tables are written
 //! DIR/trace*.pcapng   every packet of each run, where it was asked for
 //! DIR/programs/       the output of the user's programs
-//! DIR/scenario.toml   the scenario as run
+//! DIR/scenario.toml   the text of the scenario, without --set
 //! DIR/scenarios.json  the scenario of each run, resolved, for the report
 //! DIR/link-*         a copy of each file with a trace that links follow
 //! DIR/*.parquet       the tables, runs.parquet last
