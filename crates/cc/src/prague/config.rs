@@ -360,7 +360,7 @@ impl Configurable for Config {
         param!(
             min_window,
             Kind::Number { min: 0.0625, max: 2.0, unit: "" },
-            "minimum window in packets; below 2 the time between packets is longer than the RTT"
+            "minimum window in packets; below 1 the time between packets is longer than the RTT"
         ),
         param!(
             increase,
