@@ -1,7 +1,7 @@
 //! The quantities of the project, each with its own type.
 //!
 //! Time is integer nanoseconds, rate is integer bits per second, size is integer bytes and a
-//! probability is a fraction of 2³². No floating point crosses a boundary between parts, so a
+//! probability is a fraction of 2³² − 1. No floating point crosses a boundary between parts, so a
 //! result is the same on every machine.
 //!
 //! Text follows `tc`: `40mbit`, `10ms`, `1514b`, and `100/s`; numbers are written as in TOML. [`mod@param`] describes settings that a
