@@ -253,3 +253,24 @@ impl Default for Config {
         Config::Cubic(cubic::Config::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Endpoint;
+
+    #[test]
+    fn every_control_takes_acknowledgements_before_the_first_rtt() {
+        macro_rules! acknowledged {
+            ($variant:ident, $module:ident) => {
+                for endpoint in [Endpoint::LinuxTcp, Endpoint::Quic] {
+                    let connection = Connection { endpoint, ..Connection::new(1448) };
+                    let config = Config::$variant($module::Config::default());
+                    let mut cc = Cc::new(&config, &connection);
+                    assert!(cc.on_ack(&Ack::default()).window.cwnd >= 10, "{config:?}");
+                }
+            };
+        }
+        for_each_control!(acknowledged);
+    }
+}

@@ -98,8 +98,7 @@ impl Connection {
     }
 
     /// The rate in bytes per second that spreads a window: twice the window per RTT early in slow
-    /// start, 1.2 times later (`tcp_update_pacing_rate`); for QUIC always 1.25 times (RFC 9002 §7.7). `srtt` is
-    /// not zero.
+    /// start, 1.2 times later (`tcp_update_pacing_rate`); for QUIC always 1.25 times (RFC 9002 §7.7).
     #[inline]
     pub fn pacing_rate(&self, window: &Window, packets_out: u64, srtt: Duration) -> u64 {
         let (percent, packets) = match self.endpoint {
@@ -109,6 +108,8 @@ impl Connection {
             ),
             Endpoint::Quic => (125, u64::from(window.cwnd)),
         };
+        // As Linux' Prague: a millisecond where nothing is known.
+        let srtt = if srtt.is_zero() { Duration::from_millis(1) } else { srtt };
         let (bytes, nanos) = (packets * u64::from(self.mss) * percent / 100, srtt.as_nanos());
         // 64 bits hold the product up to a window of 18 GB.
         match bytes.checked_mul(1_000_000_000) {

@@ -67,7 +67,7 @@ pub struct Ack {
     pub rtt: Option<Duration>,
     /// The lowest RTT of the connection.
     pub min_rtt: Duration,
-    /// Smoothed RTT.
+    /// Smoothed RTT. Zero: none was measured yet, and pacing rates are those of a millisecond.
     pub srtt: Duration,
     /// The first segment not yet acknowledged.
     pub una: u64,
