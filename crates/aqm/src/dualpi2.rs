@@ -92,7 +92,7 @@ impl<P: Packet> Engine<P, Pi> {
 impl<P: Packet, B: Base> Engine<P, B> {
     /// Empty queues. Of `config` the settings of the PI controller have no effect, unless `base`
     /// is that.
-    pub(crate) fn with_base(config: Config, base: B) -> Self {
+    pub fn with_base(config: Config, base: B) -> Self {
         Engine {
             l: Fifo::new(),
             c: Fifo::new(),

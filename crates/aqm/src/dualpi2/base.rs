@@ -9,8 +9,19 @@ use crate::Queue;
 /// The source of the base probability p': the controller of DualPI2, or the curve of Curvy RED.
 ///
 /// ```
-/// use l4s_aqm::{Queue, dualpi2::{Base, Coupled}};
+/// use l4s_aqm::{Qdisc, Queue, dualpi2::{Base, Config, Coupled, Engine}};
 /// use l4s_units::{Duration, Probability};
+/// # use l4s_aqm::{MTU, Packet};
+/// # use l4s_units::{Bytes, Ecn, Time};
+/// # use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+/// # struct Datagram(Ecn);
+/// # impl Packet for Datagram {
+/// #     fn size(&self) -> Bytes { MTU }
+/// #     fn ecn(&self) -> Ecn { self.0 }
+/// #     fn set_ce(&mut self) { self.0 = Ecn::Ce }
+/// #     fn flow_hash(&self) -> u32 { 0 }
+/// # }
+/// # let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
 ///
 /// /// p' is the delay of the last Classic packet, in seconds; k is 2.
 /// #[derive(Default)]
@@ -28,9 +39,11 @@ use crate::Queue;
 ///     }
 /// }
 ///
-/// let mut line = Line::default();
-/// line.departs(Queue::C, Duration::from_millis(100), Duration::from_millis(100));
-/// assert!((line.coupled().p_l.as_f64() - 0.2).abs() < 1e-9);
+/// let mut aqm = Engine::with_base(Config::rfc9332(), Line::default());
+/// aqm.enqueue(Datagram(Ecn::NotEct), Time::ZERO, &mut rng, &mut ());
+/// aqm.dequeue(Time::ZERO + Duration::from_millis(100), &mut rng, &mut ());
+/// // L4S packets meet p_L = k·p'.
+/// assert!((aqm.signal().unwrap().scalable.as_f64() - 0.2).abs() < 1e-9);
 /// ```
 pub trait Base {
     /// The present probabilities.
