@@ -50,7 +50,7 @@ mod watch;
 
 pub use config::{Aqm, Config};
 pub use limit::{Footprint, Limit};
-pub use waiting::{Backlog, Fifo, Redundancy};
+pub use waiting::{Backlog, Fifo, Redundancy, Waiting};
 pub use watch::{Counters, DropCause, MarkCause, Queue, Watch};
 
 use l4s_units::{Bytes, Duration, Ecn, Probability, Rate, Time};

@@ -20,6 +20,8 @@ pub struct Backlog {
 }
 
 /// A packet with its time of arrival and a bit that the discipline froze at arrival.
+///
+/// Example: [`Fifo`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Waiting<P> {
     /// The packet.
@@ -93,7 +95,7 @@ pub trait Redundancy<P> {
 /// A first-in first-out queue.
 ///
 /// ```
-/// use l4s_aqm::{Backlog, Fifo};
+/// use l4s_aqm::{Backlog, Fifo, Waiting};
 /// # use l4s_aqm::{MTU, Packet};
 /// # use l4s_units::{Bytes, Duration, Ecn, Time};
 /// # struct Datagram(Ecn);
@@ -109,7 +111,8 @@ pub trait Redundancy<P> {
 /// assert_eq!(queue.backlog(), Backlog { packets: 1, bytes: MTU, memory: MTU });
 /// let now = Time::ZERO + Duration::from_millis(3);
 /// assert_eq!(queue.head_sojourn(now), Duration::from_millis(3));
-/// assert_eq!(queue.pop().unwrap().arrival, Time::ZERO);
+/// let Waiting { arrival, flag, .. } = queue.pop().unwrap();
+/// assert_eq!((arrival, flag), (Time::ZERO, false));
 /// assert!(queue.is_empty());
 /// ```
 #[derive(Clone, Debug)]
