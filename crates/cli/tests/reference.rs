@@ -81,6 +81,21 @@ fn the_page_of_disciplines_has_every_setting() {
     hold("aqm.md", &format!("{MADE}{head}{}", settings(&disciplines())));
 }
 
+/// The scenario with every table, at the beginning of the page, is one.
+#[test]
+fn the_scenario_of_the_page_of_scenarios_is_accepted() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/scenario.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, after) = page.split_once("```toml\n").unwrap();
+    let (text, _) = after.split_once("```").unwrap();
+    assert!(text.contains("[[program]]") && text.contains("[[assert]]"), "{text}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    fs::write(&file, text).unwrap();
+    let shown = Command::new(env!("CARGO_BIN_EXE_l4s")).arg("show").arg(&file).output().unwrap();
+    assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+}
+
 #[test]
 fn the_page_of_controls_has_every_setting() {
     let head = "# Settings of congestion controls\n\n`cc` of a `[[group]]` is a name, or a table with `kind`, `profile` and \
