@@ -180,7 +180,6 @@ impl Folder {
         let other = |what: String, help| {
             Failure::input_with(format!("{shown} already holds something else: {what}"), help)
         };
-        let new = "choose a new folder; nothing was changed";
         let list =
             Inventory::read(&folder.dir).map_err(|error| Failure::input(error.to_string()))?;
         let list = list.unwrap_or_default();
@@ -213,11 +212,16 @@ impl Folder {
                 let help = match existing {
                     Existing::RefuseSession => SESSION_AGAIN,
                     _ if may_grow => "--resume adds runs to these; or choose a new folder",
-                    _ => new,
+                    _ => {
+                        "--replace puts this plan's results in their place; or choose a new folder"
+                    }
                 };
                 Err(other(difference(&owner, manifest), help))
             }
-            Err(_) => Err(other(format!("{INVENTORY} was not written by `l4s run`"), new)),
+            Err(_) => Err(other(
+                format!("{INVENTORY} was not written by `l4s run`"),
+                "choose a new folder; nothing was changed",
+            )),
         }
     }
 

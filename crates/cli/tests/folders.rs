@@ -267,6 +267,9 @@ fn seeds_and_values_are_added_to_a_finished_folder() {
     let other = scenario("\"1s\", \"3s\", \"2s\"").replace("10ms", "11ms");
     fs::write(here.join("s.toml"), other).unwrap();
     assert!(refused(here, &[&RESUME[..], &["--seeds", "3"]].concat()).contains("6 runs, not 9"));
+    let words = refused(here, &RUN);
+    assert!(words.contains("6 runs, not 3") && words.contains("--replace puts"), "{words}");
+    done(here, &[&RUN[..], &["--replace"]].concat());
 }
 
 #[test]
