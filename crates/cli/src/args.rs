@@ -63,6 +63,7 @@ pub enum Command {
     /// Evaluate congestion controls by the criteria of RFC 9743, with a verdict on each
     Evaluate(Evaluate),
     /// Evaluate queue disciplines by the criteria of RFC 7928 and RFC 9332, with a verdict on each
+    #[command(mut_arg("subjects", |arg| arg.help(DISCIPLINES)))]
     EvaluateAqm(Evaluate),
     /// List queue disciplines: parameters, units, defaults, ranges, gains
     Aqm {
@@ -493,13 +494,16 @@ pub struct Paper {
     pub set: Vec<String>,
 }
 
+/// The subjects of `l4s evaluate-aqm`.
+const DISCIPLINES: &str = "Queue disciplines: a kind, for example dualpi2, a profile of it as in dualpi2:linux, \
+     or a table as in '{ kind = \"codel\", target = \"10ms\" }'";
+
 /// Options of `l4s evaluate` and `l4s evaluate-aqm`.
 #[derive(Debug, clap::Args)]
 pub struct Evaluate {
-    /// Congestion controls (of evaluate-aqm: queue disciplines): a kind, for example prague, a profile of it
-    /// as in prague:best, or a table as in '{ kind = "cubic", abe = true }'. Behind a control +classic or +l4s
-    /// is the ECN of its flows, as in cubic+classic. Instead of a control: FILE.toml with the
-    /// `[[program]]` of a program
+    /// Congestion controls: a kind, for example prague, a profile of it as in prague:best, or a table as in
+    /// '{ kind = "cubic", abe = true }'. Behind a control +classic or +l4s is the ECN of its flows, as in
+    /// cubic+classic. Instead of a control: FILE.toml with the `[[program]]` of a program
     #[arg(required_unless_present = "list", value_name = "KIND")]
     pub subjects: Vec<String>,
     /// List the criteria and exit
