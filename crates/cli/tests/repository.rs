@@ -1,7 +1,7 @@
 //! The files around the code agree with it: versions, make targets of workflows, links of the front pages.
 
 use std::collections::BTreeSet;
-use std::fs::read_to_string;
+use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
@@ -82,4 +82,25 @@ fn every_make_target_that_is_named_exists() {
         }
     }
     assert!(seen > 20, "{seen}");
+}
+
+/// README calls docs/index.md all pages; it leads to those of docs/results by their own index.
+#[test]
+fn every_page_is_in_an_index() {
+    let mut pages = 0;
+    for folder in ["tutorials", "guides", "reference", "explanation", "results"] {
+        let (index, before) = match folder {
+            "results" => ("docs/results/index.md", String::new()),
+            _ => ("docs/index.md", format!("{folder}/")),
+        };
+        let text = read(index);
+        for entry in read_dir(root().join("docs").join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".md") && name != "index.md" {
+                assert!(text.contains(&format!("({before}{name}")), "{index}: no {before}{name}");
+                pages += 1;
+            }
+        }
+    }
+    assert!(pages > 80, "{pages}");
 }
