@@ -190,17 +190,24 @@ mod kernel {
         );
         let ecn = tcp_ecn(host.setting("net/ipv4/tcp_ecn"), accecn_for_all);
         page.line("tcp_ecn", &ecn);
-        let others = ["net/ipv4/tcp_ecn_option", "net/ipv4/tcp_ecn_option_beacon"];
-        let others: Vec<_> =
-            others.iter().filter_map(|name| Some((name, host.setting(name)?))).collect();
-        // The option came with AccECN itself.
-        if others.is_empty() {
-            page.line("AccECN in this kernel", "no: it came with Linux 6.18");
-        }
-        for (name, value) in others {
-            page.line(name.rsplit('/').next().unwrap_or(name), value);
+        if let Some((name, text)) = accecn_option(host.setting("net/ipv4/tcp_ecn_option")) {
+            page.line(name, text);
         }
     }
+
+    /// The row about `net.ipv4.tcp_ecn_option`, which came with AccECN itself; `None` where it is no obstacle.
+    fn accecn_option(setting: Option<&str>) -> Option<(&'static str, &'static str)> {
+        match setting {
+            None => Some(("AccECN in this kernel", "no: it came with Linux 6.18")),
+            Some("0") => Some((
+                "tcp_ecn_option",
+                "0: AccECN counts marks in three bits alone. 2, the default, counts their bytes, too: \
+                 sysctl -w net.ipv4.tcp_ecn_option=2",
+            )),
+            Some(_) => None,
+        }
+    }
+
     /// Who paces on a device with the discipline `qdisc`, on a kernel that has `fq`, where that is known.
     fn pacing(name: &str, qdisc: &str, has_fq: Option<bool>) -> String {
         if qdisc == "fq" {
@@ -256,6 +263,17 @@ mod kernel {
             assert_eq!(pacing("eth0", "fq", None), "by fq");
             let advised = |has_fq| pacing("eth0", "pfifo_fast", has_fq).contains("tc qdisc");
             assert_eq!([Some(true), Some(false), None].map(advised), [true, false, false]);
+        }
+
+        #[test]
+        fn the_option_of_accecn_is_named_where_it_is_an_obstacle() {
+            for fine in ["1", "2", "3"] {
+                assert_eq!(accecn_option(Some(fine)), None);
+            }
+            let (name, text) = accecn_option(Some("0")).unwrap();
+            assert_eq!(name, "tcp_ecn_option");
+            assert!(text.ends_with("sysctl -w net.ipv4.tcp_ecn_option=2"), "{text}");
+            assert!(accecn_option(None).unwrap().1.contains("Linux 6.18"));
         }
 
         #[test]

@@ -35,13 +35,12 @@ pub struct Interface {
 }
 
 /// Settings that decide on ECN, pacing and queues.
-const SETTINGS: [&str; 6] = [
+const SETTINGS: [&str; 5] = [
     "net/ipv4/tcp_congestion_control",
     "net/core/default_qdisc",
     "net/ipv4/tcp_ecn",
     "net/ipv4/tcp_ecn_fallback",
     "net/ipv4/tcp_ecn_option",
-    "net/ipv4/tcp_ecn_option_beacon",
 ];
 
 /// ethtool's commands that ask for the state of offloads: ETHTOOL_GTSO, ETHTOOL_GGSO and
