@@ -18,10 +18,8 @@ const SYN_LINEAR: u32 = 4;
 const SYN_RETRIES: u32 = 6 + SYN_LINEAR;
 
 /// The ECN that a client offers.
-///
-/// Example: [`Client`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Offer {
+pub(crate) struct Offer {
     /// How it would report marks.
     pub feedback: Feedback,
     /// The codepoint of its SYN.
@@ -29,20 +27,8 @@ pub struct Offer {
 }
 
 /// The client's side of a connection.
-///
-/// ```
-/// use l4s_model::Feedback;
-/// use l4s_sim::tcp::{Client, Offer};
-/// use l4s_units::{Ecn, Time};
-///
-/// // A client of Accurate ECN. Nothing is due before it opens the connection.
-/// let offer = Offer { feedback: Feedback::Accurate { option: true }, ecn: Ecn::NotEct };
-/// let client = Client::new(offer, 1448, None);
-/// assert!(!client.is_closed());
-/// assert_eq!(client.deadline(), Time::NEVER);
-/// ```
 #[derive(Clone, Debug)]
-pub struct Client {
+pub(crate) struct Client {
     state: State,
     offer: Offer,
     receiver: Receiver,

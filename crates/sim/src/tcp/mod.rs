@@ -26,7 +26,7 @@ pub(crate) use accecn::INITIAL_BYTES;
 // The arguments and results of `Sender` and `Receiver`; segments and acknowledgements are at the root.
 pub use crate::message::{Duplicate, Request, Syn};
 pub use crate::packet::{AccEcn, Stamp, Stamps, SynAck};
-pub use client::{Client, Offer};
+pub(crate) use client::{Client, Offer};
 pub use receiver::{Arrived, Receiver};
 pub use sender::{Output, Sender, SenderConfig, State};
 
