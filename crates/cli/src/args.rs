@@ -620,10 +620,15 @@ fn whole(least: u64, most: u64) -> impl Fn(&str) -> Result<u64, String> + Clone 
     }
 }
 
-/// Reads an address to listen on.
+/// Reads an address to listen on. Of names only that of this machine is known, so that nothing is looked up.
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        "expected a numeric address and a port, such as 127.0.0.1:4545 or [::1]:4545".to_owned()
+    let numeric = match text.strip_prefix("localhost:") {
+        Some(port) => &format!("127.0.0.1:{port}"),
+        None => text,
+    };
+    numeric.parse().map_err(|_| {
+        "expected a numeric address or localhost, and a port: 127.0.0.1:4545, [::1]:4545, localhost:4545"
+            .to_owned()
     })
 }
 

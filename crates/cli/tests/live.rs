@@ -162,10 +162,12 @@ fn what_it_cannot_serve_is_bad_input() {
     input(&["--token-file", "/dev/null"], "--token-file /dev/null: expected 16 to 128");
     input(&["--token-file", "/dev/zero"], "--token-file /dev/zero: ");
     input(&["--token-file", "x", "--token", "y"], "cannot be used with");
-    let form = "expected a numeric address and a port, such as 127.0.0.1:4545 or [::1]:4545";
-    for address in ["nowhere", "localhost:4600", "4545", ":4601"] {
+    let form = "expected a numeric address or localhost, and a port: 127.0.0.1:4545, [::1]:4545";
+    for address in ["nowhere", "nowhere:4600", "localhost", "localhost:", "4545", ":4601"] {
         input(&["--listen", address], form);
     }
+    // It listens by this name, and the scenario is what is wrong.
+    input(&["liv", "--listen", "localhost:0"], "did you mean the bundled scenario `live`?");
 }
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
