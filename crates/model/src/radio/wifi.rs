@@ -3,7 +3,11 @@
 //! 802.11n is the HT PHY and 802.11ac the VHT PHY of IEEE 802.11-2020 (clauses 19 and 21), 802.11ax the HE PHY of
 //! IEEE 802.11ax-2021 (clause 27). All are at 5 GHz, with one PPDU for one station at a time.
 
-use l4s_units::{Bytes, Duration, ETHERNET, Rate};
+use std::collections::VecDeque;
+
+use l4s_units::{Bytes, Duration, ETHERNET, Probability, Rate};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
 /// A generation of the PHY.
@@ -84,6 +88,8 @@ impl Wifi {
     const MPDU: u64 = 8 + 26 + 4 + 16;
     /// The delimiter before each MPDU of an A-MPDU, which is padded to a multiple of 4 (IEEE 802.11-2020 §9.7).
     const DELIMITER: u64 = 4;
+    /// PPDUs over which [`Wifi::rate`] takes a mean.
+    const SAMPLE: u32 = 4096;
 
     /// A link at 80 MHz (40 with n) with two streams, 64-QAM with rate 5/6 (MCS 7) and the shortest guard interval: no
     /// other station, no loss.
@@ -292,19 +298,60 @@ impl Wifi {
         (transmits(low), low)
     }
 
+    /// The MPDUs of a PPDU that does not collide, and the seconds of its exchange, where packets of this size
+    /// always wait: means. The window of the block acknowledgement stays at the oldest MPDU that was lost, so that the PPDUs
+    /// after a loss are shorter. There is no closed form for that, so PPDUs are sent here until the means are right to 1 %.
+    fn frames(&self, size: Bytes) -> (f64, f64) {
+        let (most, window) = (self.most_packets(size) as usize, self.window());
+        let exchange = |mpdus: usize| {
+            self.exchange(Bytes::new(Wifi::subframe(size).get() * mpdus as u64)).as_secs_f64()
+        };
+        if self.loss == 0.0 || most * Wifi::RETRY_LIMIT as usize <= window {
+            // None waits: an MPDU is received or given up before the window is full.
+            return (most as f64, exchange(most));
+        }
+        let loss = Probability::from_f64(self.loss);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
+        let mut draw = || {
+            let failed = (1..Wifi::RETRY_LIMIT).take_while(|_| loss.hits(rng.next_u32())).count();
+            1 + failed
+        };
+        // The transmissions that each MPDU in the window still takes.
+        let mut left: VecDeque<usize> = VecDeque::with_capacity(window);
+        let (mut mpdus, mut seconds) = (0, 0.0);
+        for _ in 0..Wifi::SAMPLE {
+            let again = left.iter().filter(|left| **left > 0).count();
+            let new = (most - again).min(window - left.len());
+            left.extend((0..new).map(|_| draw()));
+            mpdus += again + new;
+            seconds += exchange(again + new);
+            left.iter_mut().for_each(|left| *left = left.saturating_sub(1));
+            while left.front() == Some(&0) {
+                left.pop_front();
+            }
+        }
+        let sample = f64::from(Wifi::SAMPLE);
+        (mpdus as f64 / sample, seconds / sample)
+    }
+
     /// The rate at which the link carries packets of 1500 bytes of IP when it always has some to send, each with 14 bytes of
-    /// Ethernet. It is its packets of a PPDU over the mean time from one of its PPDUs to the next. The time is Bianchi's, with n
-    /// stations that transmit in a slot with the chance τ: an idle slot, or an exchange and an AIFS. Not in it are PPDUs that are
-    /// shorter because the window of the block acknowledgement waits for an MPDU that was lost.
+    /// Ethernet. It is the packets that arrive with one of its PPDUs over the mean time from one to the next. The time is
+    /// Bianchi's, with n stations that transmit in a slot with the chance τ: an idle slot, or an exchange and an AIFS.
+    /// After a loss its own PPDUs are shorter, those of the others are not.
     pub fn rate(&self) -> Rate {
         let size = l4s_aqm::MTU;
-        let packets = self.most_packets(size);
-        let psdu = Bytes::new(Wifi::subframe(size).get() * packets);
-        let busy = (self.exchange(psdu) + Wifi::aifs()).as_secs_f64();
+        let (mpdus, own) = self.frames(size);
+        let full = Bytes::new(Wifi::subframe(size).get() * self.most_packets(size));
+        let aifs = Wifi::aifs().as_secs_f64();
         let (transmits, collides) = self.contention();
         let idle = (1.0 - transmits) * (1.0 - collides);
-        let slot = idle * Wifi::SLOT.as_secs_f64() + (1.0 - idle) * busy;
-        let bits = (size.get() * packets * 8) as f64 * (1.0 - self.loss);
-        Rate::from_bps((transmits * (1.0 - collides) * bits / slot) as u64)
+        let succeeds = transmits * (1.0 - collides);
+        // A PPDU of another station, or a collision with one.
+        let other = 1.0 - idle - succeeds;
+        let slot = idle * Wifi::SLOT.as_secs_f64()
+            + succeeds * (own + aifs)
+            + other * (self.exchange(full).as_secs_f64() + aifs);
+        let bits = (size.get() * 8) as f64 * mpdus * (1.0 - self.loss);
+        Rate::from_bps((succeeds * bits / slot) as u64)
     }
 }
