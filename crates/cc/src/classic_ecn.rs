@@ -32,7 +32,7 @@ pub struct Report {
     pub score: f64,
     /// The highest that it ever was.
     pub max: f64,
-    /// How many round trips were scored. 0 while the detector is at rest.
+    /// Round trips in which the score was above its floor: 0 before the first mark, and after a bottleneck that only drops.
     pub rounds: u32,
     /// The smoothed RTT (`fbk_srtt`).
     pub srtt: Duration,

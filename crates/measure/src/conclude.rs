@@ -273,14 +273,10 @@ fn prague<'a>(
     for row in long {
         let Some(score) = row.classic_ecn else { continue };
         scores.push((score, row.classic_ecn_max.unwrap_or(score)));
-        flows.count(score, row.classic_ecn_rounds);
+        flows.count(row);
     }
     let mut short = Verdicts::default();
-    for row in downloads {
-        if let Some(score) = row.classic_ecn {
-            short.count(score, row.classic_ecn_rounds);
-        }
-    }
+    downloads.for_each(|row| short.count(row));
     if scores.is_empty() && short == Verdicts::default() {
         return None;
     }
@@ -408,6 +404,23 @@ mod tests {
         // A trace may have no capacity for so long.
         let nothing = Counts::default();
         assert_eq!(utilization(&nothing, ETHERNET, all, 0.0, second), 0.0);
+    }
+
+    /// Flows of score, highest score and round trips: without a mark, with marks before a time of drops alone, and with marks.
+    #[test]
+    fn only_a_flow_without_any_mark_is_at_rest() {
+        let row = |(score, max, rounds)| FlowRow {
+            classic_ecn: Some(score),
+            classic_ecn_max: Some(max),
+            classic_ecn_rounds: Some(rounds),
+            ..FlowRow::default()
+        };
+        let rows = [(-8.0, -8.0, 0), (-8.0, -7.5, 0), (-8.0, -7.5, 90), (1.5, 2.0, 90)].map(row);
+        let found = prague(rows.iter(), rows[..2].iter()).unwrap();
+        let flows = Verdicts { at_rest: 1, l4s: 2, classic: 1, transition: 0 };
+        assert_eq!(found.flows, flows);
+        let downloads = Verdicts { at_rest: 1, l4s: 1, ..Verdicts::default() };
+        assert_eq!(found.downloads, Some(downloads));
     }
 
     #[test]

@@ -177,7 +177,7 @@ rows! {
         classic_ecn: Option<f64> => "score" End,
         /// The highest score of its detector of Classic ECN; absent without one.
         classic_ecn_max: Option<f64> => "score" Start,
-        /// Round trips that the detector scored.
+        /// Round trips in which the score was above its floor, since the bottleneck last counted as one that only drops.
         classic_ecn_rounds: Option<u32> => "round trips" Start,
         /// Of a flow of a program, from its headers: `TCP`, `QUIC`, `RTP`, `UDP`, `ICMP`, `ICMPv6`,
         /// or the number of another protocol of IP; `others` for all beyond the first 100,000 flows.

@@ -8,6 +8,7 @@ use l4s_units::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::dictionary::measures;
+use crate::record::FlowRow;
 
 measures! {
     /// One run in numbers. Absent measurements are absent, never zero.
@@ -351,9 +352,13 @@ measures! {
 }
 
 impl Verdicts {
-    pub(crate) fn count(&mut self, score: f64, rounds: Option<u32>) {
+    /// Counts the flow of this row, if it has a detector.
+    pub(crate) fn count(&mut self, flow: &FlowRow) {
+        let Some(score) = flow.classic_ecn else { return };
+        // A mark raises the score above its floor. A bottleneck that only drops puts it back, with the rounds.
+        let never_rose = flow.classic_ecn_max.is_none_or(|max| max <= score);
         let counter = match Verdict::of(score) {
-            _ if rounds == Some(0) => &mut self.at_rest,
+            _ if flow.classic_ecn_rounds == Some(0) && never_rose => &mut self.at_rest,
             Verdict::Classic => &mut self.classic,
             Verdict::Transition => &mut self.transition,
             Verdict::L4s => &mut self.l4s,

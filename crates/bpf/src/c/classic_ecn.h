@@ -118,7 +118,8 @@ struct classic_ecn {
 	/* The arrival times of the last immediate acknowledgement and of the last one. */
 	u64 immediate_ack_us, last_ack_us;
 	struct classic_ecn_smooth original, alternative;
-	/* Rounds that were scored. */
+	/* Rounds with a score above the floor, since the bottleneck last counted as one that does not
+	 * mark. */
 	u32 rounds;
 	/* The gain of the averages is 2^-shift. */
 	u32 shift;
@@ -582,10 +583,11 @@ static __always_inline void classic_ecn_end_round(struct classic_ecn *s,
 			s->score = floor;
 			s->rounds = 0;
 		}
-	} else if (s->score > floor && !classic_ecn_is_dual_queue(s, c)) {
+	} else if (s->score > floor) {
 		s->rounds++;
 		/* Both kinds of queue mark every packet if they have too many flows. */
-		if (!c->best || s->marked != s->delivered) {
+		if (!classic_ecn_is_dual_queue(s, c) &&
+		    (!c->best || s->marked != s->delivered)) {
 			s64 delta = classic_ecn_delta(s, c, s->has_rtt ? classic_ecn_mdev(s) : 0);
 
 			if (delta > 0 || !c->best ||

@@ -92,7 +92,7 @@ pub struct Detector<const BITS: u32 = 24> {
     score: i64,
     /// The highest score so far.
     max: i64,
-    /// Round trips that were scored.
+    /// Round trips with a score above the floor, since the bottleneck last counted as one that does not mark.
     rounds: u32,
     /// The averages of the RTT; `None` before the first round trip.
     rtt: Option<Filter<Smooth>>,
@@ -472,9 +472,9 @@ impl<const BITS: u32> Detector<BITS> {
             if !self.settings.best || self.score <= 0 {
                 (self.score, self.rounds) = (floor, 0);
             }
-        } else if self.score > floor && !self.is_dual_queue() {
+        } else if self.score > floor {
             self.rounds += 1;
-            if !self.settings.best || !round.is_all_marked() {
+            if !self.is_dual_queue() && (!self.settings.best || !round.is_all_marked()) {
                 let mut delta = self.delta(mdev, &round);
                 if self.settings.best && self.unmarked_rounds > HOLD_ROUNDS {
                     delta = delta.max(0);

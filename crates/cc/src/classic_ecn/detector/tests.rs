@@ -600,10 +600,13 @@ fn in_two_queues_round_trips_tell_nothing() {
         }
     }
     assert!(detector.is_dual_queue());
+    let rounds = detector.report().rounds;
     for i in 7..=20 {
         deep(&mut detector, i);
         assert!(detector.report().score < -7.9);
     }
+    // Each mark raises the score above its floor, so that it is not at rest.
+    assert_eq!(detector.report().rounds, rounds + 14);
 }
 
 proptest! {
