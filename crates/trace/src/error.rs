@@ -85,6 +85,9 @@ pub enum Problem {
     /// A line without content.
     #[error("the line is empty; each line has one number, and only the end of the file has none")]
     EmptyLine,
+    /// A line that other programs leave out.
+    #[error("the line begins with `#`; comments are not accepted")]
+    Comment,
     /// A number was expected.
     #[error("`{}` is not {expected}{}", shown(found), also(help))]
     Number {

@@ -85,6 +85,7 @@ impl Trace {
         }
         let text = text(bytes)?;
         match Format::of_text(text) {
+            Some(_) if is_comment(first_line(text)) => Err(Problem::Comment.on(1)),
             Some(Format::Json) => json::read(text),
             Some(Format::Csv) => csv::read(text),
             Some(Format::Mahimahi) => mahimahi::read(text),
@@ -140,6 +141,11 @@ fn is_utf16(bytes: &[u8]) -> bool {
 /// The first line, without its end.
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
+}
+
+/// Whether a line is a comment of other programs.
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with('#')
 }
 
 /// Every line with its number, without its end. The text after the last end of a line is one if it is not

@@ -181,6 +181,33 @@ fn headers_of_csv() {
         "time_s,bandwidth_kbps\n0,5\n",
         &format!("line 1: `bandwidth_kbps` is no column; {columns}; did you mean `rate_kbps`?"),
     );
+    for (name, help) in [
+        ("time_msec", "did you mean `time_ms`?"),
+        ("time_us", "convert it to `time_s` or `time_ms`"),
+        ("time_min", "convert it to `time_s` or `time_ms`"),
+        ("delay_us", "convert it to `delay_ms`"),
+        ("delay_s", "convert it to `delay_ms`"),
+        ("loss_percent", "convert it to `loss`"),
+        ("rate_gbps", "convert it to `rate_bps` or `rate_kbps` or `rate_mbps`"),
+        // Bytes, which are no bits.
+        ("rate_MBps", "it is in bytes; multiply by 8 for `rate_mbps`"),
+        ("rate_kBps", "it is in bytes; multiply by 8 for `rate_kbps`"),
+        ("rate_Bps", "it is in bytes; multiply by 8 for `rate_bps`"),
+        ("MBps", "it is in bytes; multiply by 8 for `rate_mbps`"),
+        ("rate_GBps", "it is in bytes; convert it to bits"),
+        ("bandwidth_MB/s", "it is in bytes; multiply by 8 for `rate_mbps`"),
+    ] {
+        refused(
+            format!("{name},rate_mbps\n0,5\n"),
+            &format!("line 1: `{name}` is no column; {columns}; {help}"),
+        );
+    }
+    refused(
+        "time_s,rate_bps,rtt_ms\n0,5,6\n",
+        &format!("line 1: `rtt_ms` is no column; {columns}"),
+    );
+    // All of it in capitals is no difference.
+    assert!(Trace::read(b"TIME_S,RATE_MBPS\n0,5\n").is_ok());
     refused(
         "time_s,rate_mbps,colour\n0,5,x\n",
         &format!("line 1: `colour` is no column; {columns}"),
@@ -209,6 +236,19 @@ fn headers_of_csv() {
         "time_s,rate_bps\n5,\n",
         "line 2: there is a header and no row with a rate; at least one is accepted",
     );
+}
+
+#[test]
+fn comments() {
+    for (text, line) in [
+        ("# a comment\ntime_s,rate_mbps\n0,5\n", 1),
+        ("# time_s,rate_mbps\n0,5\n", 1),
+        ("time_s,rate_mbps\n# from here on\n0,5\n", 2),
+        ("#ms\n1\n", 1),
+        ("1\n # two\n2\n", 2),
+    ] {
+        refused(text, &format!("line {line}: the line begins with `#`; comments are not accepted"));
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::steps::Builder;
 use crate::trace::Course;
 use crate::{MAX_RATE, Step, Trace};
 
-use super::{first_line, lines};
+use super::{first_line, is_comment, lines};
 
 /// A second and a millisecond in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
@@ -75,6 +75,9 @@ pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
         if content.trim().is_empty() {
             return Err(Problem::EmptyLine.on(line));
         }
+        if is_comment(content) {
+            return Err(Problem::Comment.on(line));
+        }
         if end.is_some() {
             return Err(Problem::AfterEnd.on(line));
         }
@@ -120,7 +123,8 @@ impl Header {
         }
         let mut columns: [Option<Column>; 4] = [None; 4];
         for (place, found) in names.iter().enumerate() {
-            let known = COLUMNS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(found));
+            let is_named = |name: &str| name.eq_ignore_ascii_case(found) && !is_of_bytes(found);
+            let known = COLUMNS.iter().find(|(name, ..)| is_named(name));
             let Some((name, quantity, unit)) = known else {
                 let help = meant(found);
                 return Err(Problem::Column { found: (*found).to_owned(), help });
@@ -159,6 +163,9 @@ impl Quantity {
 
 /// The column that a wrong name means. Only one of the same unit is suggested.
 fn meant(found: &str) -> Option<String> {
+    if is_of_bytes(found) {
+        return Some(in_bits(found));
+    }
     let lower = found.to_ascii_lowercase();
     let plain: String = lower.chars().filter(char::is_ascii_alphanumeric).collect();
     // Names of other tools, with the unit that is written in them.
@@ -174,9 +181,53 @@ fn meant(found: &str) -> Option<String> {
         }
         "latencyms" | "owdms" | "delay" => "delay_ms",
         "plr" | "lossrate" | "lossratio" => "loss",
-        _ => return did_you_mean(&lower, COLUMNS.iter().map(|(name, ..)| *name)),
+        _ => return nearest(&lower),
     };
     Some(format!("did you mean `{other}`?"))
+}
+
+/// Whether a name has bytes per second, as in `rate_MBps`.
+fn is_of_bytes(name: &str) -> bool {
+    name.contains("Bps") || name.contains("B/s") || name.to_ascii_lowercase().contains("byte")
+}
+
+/// The column to which rates in bytes are to be converted.
+fn in_bits(found: &str) -> String {
+    let unit = found.rsplit('_').next().unwrap_or_default().to_ascii_lowercase();
+    let column = match unit.as_bytes() {
+        [b'k', ..] => "rate_kbps",
+        [b'm', ..] => "rate_mbps",
+        [b'b', ..] => "rate_bps",
+        _ => return "it is in bytes; convert it to bits".to_owned(),
+    };
+    format!("it is in bytes; multiply by 8 for `{column}`")
+}
+
+/// The unit of a column, which its name ends with.
+fn unit(name: &str) -> &str {
+    name.rsplit_once('_').map_or("", |(_, unit)| unit)
+}
+
+/// The column of the same unit, or nearly so, that a name in lower case means. For a quantity in another unit, its columns.
+fn nearest(found: &str) -> Option<String> {
+    let names = || COLUMNS.iter().map(|(name, ..)| *name);
+    let is_unit = names().any(|name| unit(name) == unit(found));
+    // Such as `mbit` and `mbps`, or `msec` and `ms`; but neither `gbps` and `bps` nor `min` and `ms`.
+    let is_like = |known: &str| {
+        let same_letter = known.chars().next() == unit(found).chars().next();
+        same_letter && (known.len() > 2 || unit(found).starts_with(known))
+    };
+    let is_meant = |name: &&str| match is_unit {
+        true => unit(name) == unit(found),
+        false => is_like(unit(name)),
+    };
+    let quantity = found.split('_').next().unwrap_or_default();
+    did_you_mean(found, names().filter(is_meant)).or_else(|| {
+        let of_it = names().filter(|name| name.split('_').next() == Some(quantity));
+        let listed: Vec<String> = of_it.map(|name| format!("`{name}`")).collect();
+        (!listed.is_empty() && found.contains('_'))
+            .then(|| format!("convert it to {}", listed.join(" or ")))
+    })
 }
 
 /// A line of a file after its header.

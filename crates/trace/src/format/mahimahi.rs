@@ -14,7 +14,7 @@ use crate::number::{Fault, decimal};
 use crate::opportunities::Builder;
 use crate::trace::Course;
 
-use super::lines;
+use super::{is_comment, lines};
 
 pub(super) fn read(text: &str) -> Result<Trace, TraceError> {
     let mut builder = Builder::default();
@@ -32,6 +32,9 @@ fn milliseconds(line: &str) -> Result<u64, Problem> {
     let number = line.trim();
     if number.is_empty() {
         return Err(Problem::EmptyLine);
+    }
+    if is_comment(number) {
+        return Err(Problem::Comment);
     }
     let digits = number.strip_prefix('+').unwrap_or(number);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
