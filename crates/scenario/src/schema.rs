@@ -208,6 +208,8 @@ pub(crate) fn scenario(
     let programs = program::programs(root, end, &groups, &names, gathered);
     let web_is_right = gathered.count() == before_web;
     let hops = hop::hops(root, &groups, &udp, &web, &names, gathered);
+    let links = radio::Links { link: link.as_ref(), uplink: uplink.as_ref(), hops: &hops };
+    radio::refuse_long_packets(links, &groups, &udp, gathered);
     let paths = path::paths(root, &groups, &udp, &names, gathered);
     let parts = at::Parts {
         link: link.as_ref(),

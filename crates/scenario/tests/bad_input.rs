@@ -874,6 +874,37 @@ fn a_set_points_at_its_own_text() {
     );
 }
 
+/// An MSDU has 2304 B, 8 of them LLC and SNAP: 2296 B of IP, and a segment of 52 less.
+#[test]
+fn packets_that_are_too_long_for_wifi_are_refused() {
+    let over = |list: &str, size: &str, path: &str, most: u64| {
+        format!(
+            "`{list}`: found {size} over `{path}.wifi`, expected at most {most}: 802.11 carries packets of \
+             2296 B of IP"
+        )
+    };
+    let message = |text: &str, set: &[&str]| {
+        let message = refused_text(text, set);
+        message.split_once("`").map(|(_, message)| format!("`{message}")).unwrap()
+    };
+    let wifi = GOOD.replace("rate   = \"40mbit\"", "wifi.mcs = 3");
+    assert_eq!(message(&wifi, &["group.A.mss=2245"]), over("group.mss", "2245", "link", 2244));
+    let udp = "[[udp]]\nname = \"U\"\nrate = \"1mbit\"\npacket = \"2297b\"\n";
+    let found = message(&format!("{wifi}{udp}"), &[]);
+    assert_eq!(found, over("udp.packet", "\"2297b\"", "link", 2296));
+    let hop = format!("{GOOD}[[hop]]\nname = \"h\"\ngroups = [\"A\"]\nwifi.mcs = 3\n");
+    assert_eq!(message(&hop, &["group.A.mss=8948"]), over("group.mss", "8948", "hop", 2244));
+    let up = format!("{GOOD}[uplink]\nwifi.mcs = 3\n");
+    let set = ["group.B.mss=3000", "group.B.direction=up"];
+    assert_eq!(message(&up, &set), over("group.mss", "3000", "uplink", 2244));
+    // Those that fit, and those that go another way.
+    for (text, set) in
+        [(&wifi, "group.A.mss=2244"), (&hop, "group.B.mss=8948"), (&up, "group.B.mss=8948")]
+    {
+        assert!(Plan::parse("s.toml", text, &[set.to_owned()]).is_ok(), "{set}");
+    }
+}
+
 #[test]
 fn a_path_that_is_not_there_cannot_be_set() {
     let path = "[[path]]\nname = \"wifi\"\nloss = 0.1\n";

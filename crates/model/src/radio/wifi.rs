@@ -83,6 +83,9 @@ impl Wifi {
     /// The least that the longest PPDU may be set to.
     pub const SHORTEST: Duration = Duration::from_micros(200);
 
+    /// The most bytes of an IP packet: of the 2304 of an MSDU (IEEE 802.11-2020 §9.2.4.7) LLC and SNAP have 8 (RFC 1042).
+    pub const LONGEST_PACKET: Bytes = Bytes::new(2304 - 8);
+
     /// Bytes that an MPDU has around its IP packet: LLC and SNAP 8 (RFC 1042), MAC header with QoS 26, FCS 4
     /// (IEEE 802.11-2020 §9.3.2), and 16 of CCMP (§12.5.3).
     const MPDU: u64 = 8 + 26 + 4 + 16;

@@ -1,9 +1,10 @@
 //! `[link.wifi]` and `[link.cell]`: a radio in the place of a rate.
 
-use l4s_model::{Cell, Direction, Radio, Slot, Standard, Wifi};
-use l4s_units::Duration;
+use l4s_model::{Cell, Direction, Group, Hop, Link, Radio, Slot, Standard, Udp, Uplink, Wifi};
+use l4s_units::{Bytes, Duration};
 
 use super::one_table;
+use crate::advice::HEADERS;
 use crate::fault::Gathered;
 use crate::field::{Field, Refusal, count, duration, read_table, word, written};
 use crate::tree::{Entry, Item, Node, Table, text};
@@ -279,6 +280,55 @@ fn of_standard(wifi: &Wifi, table: &Table, path: &str, gathered: &mut Gathered) 
         let (streams, width) = (wifi.streams, wifi.width);
         let with = format!("another MCS: it has none such with {streams} streams at {width} MHz");
         refuse(if table.get("mcs").is_some() { "mcs" } else { "streams" }, with);
+    }
+}
+
+/// The links of a scenario, as far as they are right.
+#[derive(Clone, Copy)]
+pub(super) struct Links<'a> {
+    pub link: Option<&'a Link>,
+    pub uplink: Option<&'a Uplink>,
+    pub hops: &'a [Hop],
+}
+
+impl Links<'_> {
+    /// The table of a link with WiFi that the data of the source in this place passes.
+    fn wifi_of(self, source: usize, direction: Direction) -> Option<&'static str> {
+        let is_wifi = |link: &Link| matches!(link.radio, Some(Radio::Wifi(_)));
+        let passes = |hop: &Hop| is_wifi(&hop.link) && hop.sources.contains(&source);
+        match direction {
+            Direction::Up => self.uplink.filter(|up| is_wifi(&up.link)).map(|_| "uplink"),
+            Direction::Down if self.link.is_some_and(is_wifi) => Some("link"),
+            Direction::Down => self.hops.iter().any(passes).then_some("hop"),
+        }
+    }
+}
+
+/// Refuses sources with longer packets than WiFi carries, over WiFi.
+pub(super) fn refuse_long_packets(
+    links: Links<'_>,
+    groups: &[(Group, &Table)],
+    udp: &[(Udp, &Table)],
+    gathered: &mut Gathered,
+) {
+    let groups = groups
+        .iter()
+        .map(|(group, table)| ("group", "mss", HEADERS, group.mss, group.direction, *table));
+    let udp = udp
+        .iter()
+        .map(|(udp, table)| ("udp", "packet", Bytes::ZERO, udp.packet, udp.direction, *table));
+    for (source, (list, key, headers, size, direction, table)) in groups.chain(udp).enumerate() {
+        let most = Wifi::LONGEST_PACKET.saturating_sub(headers);
+        let Some(node) = table.get(key).filter(|_| size > most) else { continue };
+        let Some(path) = links.wifi_of(source, direction) else { continue };
+        let message = format!(
+            "`{list}.{key}`: found {} over `{path}.wifi`, expected at most {}: 802.11 carries packets of \
+             {} B of IP",
+            node.found(),
+            most.get(),
+            Wifi::LONGEST_PACKET.get()
+        );
+        gathered.add(&node.place, message, None);
     }
 }
 

@@ -322,6 +322,8 @@ impl Dice {
                 text += &format!("ack_filter = \"{filter}\"\n");
             }
         }
+        // 802.11 carries no longer packets.
+        let longest = if text.contains("wifi.") { 2296 } else { 9000 };
         // Groups that send up have no programs.
         let uploads = goes_up && self.one_in(2);
         if !self.one_in(4) {
@@ -353,7 +355,7 @@ impl Dice {
                 text += "accecn = \"ace\"\n";
             }
             if self.one_in(4) {
-                text += &format!("mss = {}\n", self.between(536, 8948));
+                text += &format!("mss = {}\n", self.between(536, longest - 52));
             }
             if self.one_in(4) {
                 text += &format!("initial_window = {}\n", self.between(1, 1000));
@@ -439,7 +441,7 @@ impl Dice {
                 text += "direction = \"up\"\n";
             }
             let ecn = self.pick(&["not-ect", "ect0", "ect1", "ce"]);
-            text += &format!("ecn = \"{ecn}\"\npacket = {}\n", self.size(64, 9000));
+            text += &format!("ecn = \"{ecn}\"\npacket = {}\n", self.size(64, longest));
             text += &self.span(ns);
         }
         for number in 0..self.below(3) {
