@@ -238,7 +238,8 @@ refuses! {
     a_buffer_smaller_than_a_packet: "40000p" => "1500b",
         "s.toml:7:10: `link.buffer`: found \"1500b\", expected room for a packet of 1514b";
     a_buffer_in_time_smaller_than_a_packet: "40000p" => "300us",
-        "s.toml:7:10: `link.buffer`: found \"300us\", expected room for a packet of 1514b";
+        "s.toml:7:10: `link.buffer`: found \"300us\", expected room for a packet of 1514b: \
+         at 40mbit it has 1500b";
     a_limit_smaller_than_a_packet:
         "\"dualpi2\"\nprofile = \"dctth\"\ntarget  = \"15ms\"" => "\"red\"\nlimit = \"1513b\"",
         "s.toml:11:9: `aqm.limit`: found \"1513b\", expected room for a packet of 1514b";
@@ -412,7 +413,14 @@ refuses_more! {
         "s.toml:10:9: `uplink.wifi.guard`: found \"400ns\" with 802.11ax, expected one of \"800ns\", \
          \"1.6us\", \"3.2us\"";
     an_mcs_that_the_standard_has_not: "[uplink.wifi]\nstandard = \"n\"\nmcs = 9",
-        "s.toml:11:7: `uplink.wifi.mcs`: found 9 with 802.11n, expected at most 7";
+        "s.toml:11:7: `uplink.wifi.mcs`: found 9 with 802.11n, expected 0 to 7 of each stream: MCS 9 is \
+         `streams = 2, mcs = 1`";
+    an_mcs_that_counts_streams: "[uplink.wifi]\nstandard = \"n\"\nmcs = 15",
+        "s.toml:11:7: `uplink.wifi.mcs`: found 15 with 802.11n, expected 0 to 7 of each stream: MCS 15 is \
+         `streams = 2, mcs = 7`";
+    an_mcs_of_no_standard: "[uplink.wifi]\nmcs = 32",
+        "s.toml:10:7: `uplink.wifi.mcs`: found 32, expected a whole number from 0 to 7 with n, 9 with ac, \
+         11 with ax";
     an_mcs_that_the_width_has_not: "[uplink.wifi]\nstandard = \"ac\"\nwidth = 20\nmcs = 9",
         "s.toml:12:7: `uplink.wifi.mcs`: found 9 with 802.11ac, expected another MCS: it has none such \
          with 2 streams at 20 MHz";

@@ -542,16 +542,19 @@ pub(super) fn room_for_a_packet<'a>(
     gathered: &mut Gathered,
 ) {
     let Some(node) = table.get("buffer") else { return };
-    let room = match (buffer(node), rate) {
-        (Ok(Buffer::Bytes(size)), _) => size,
-        (Ok(Buffer::Time(time)), Some(rate)) => rate.bytes_in(time),
+    let (room, at) = match (buffer(node), rate) {
+        (Ok(Buffer::Bytes(size)), _) => (size, String::new()),
+        (Ok(Buffer::Time(time)), Some(rate)) => {
+            let room = rate.bytes_in(time);
+            (room, format!(": at {rate} it has {}", bytes_text(room)))
+        }
         _ => return,
     };
     let largest = largest_packet(udp);
     if room < largest {
         let (found, largest) = (node.found(), bytes_text(largest));
         let message =
-            format!("`{path}.buffer`: found {found}, expected room for a packet of {largest}");
+            format!("`{path}.buffer`: found {found}, expected room for a packet of {largest}{at}");
         gathered.add(&node.place, message, None);
     }
 }

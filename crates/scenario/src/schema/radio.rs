@@ -47,7 +47,12 @@ pub(crate) const WIFI: &[Field<Wifi>] = &[
         name: "mcs",
         doc: "modulation and coding of each stream: up to 7 with n, 9 with ac, 11 with ax",
         required: false,
-        read: |wifi, node| count(node, 0, 11).map(|mcs| wifi.mcs = mcs),
+        read: |wifi, node| {
+            // Those of 802.11n with its streams, too, for the message of `of_standard`.
+            count(node, 0, 31).map(|mcs| wifi.mcs = mcs).map_err(|_| {
+                Refusal::expected("a whole number from 0 to 7 with n, 9 with ac, 11 with ax")
+            })
+        },
         write: |wifi| Some(Item::Integer(wifi.mcs as i64)),
     },
     Field {
@@ -123,7 +128,7 @@ pub(crate) const CELL: &[Field<Cell>] = &[
     },
     Field {
         name: "loss",
-        doc: "the chance that a block fails and is sent again 8 ms later",
+        doc: "the chance that a block fails and is sent again, in the first slot of its size from 8 ms later on",
         required: false,
         read: |cell, node| loss(node).map(|loss| cell.loss = loss),
         write: |cell| Some(Item::Float(cell.loss)),
@@ -275,7 +280,16 @@ fn of_standard(wifi: &Wifi, table: &Table, path: &str, gathered: &mut Gathered) 
     }
     let highest = Wifi::highest_mcs(wifi.standard);
     if wifi.mcs > highest {
-        refuse("mcs", format!("at most {highest}"));
+        // 802.11n counts on with each stream (IEEE 802.11-2020 §19.5).
+        let (streams, mcs) = (wifi.mcs / 8 + 1, wifi.mcs % 8);
+        let expected = match wifi.standard {
+            Standard::N => format!(
+                "0 to {highest} of each stream: MCS {} is `streams = {streams}, mcs = {mcs}`",
+                wifi.mcs
+            ),
+            Standard::Ac | Standard::Ax => format!("at most {highest}"),
+        };
+        refuse("mcs", expected);
     } else if !wifi.has_rate() {
         let (streams, width) = (wifi.streams, wifi.width);
         let with = format!("another MCS: it has none such with {streams} streams at {width} MHz");
