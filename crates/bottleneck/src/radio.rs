@@ -29,7 +29,7 @@ impl<P> Air<P> {
         let own = |what| stream(seed, &format!("{what}{name}"));
         match radio {
             Radio::Wifi(wifi) => Air::Wifi(Wifi::new(wifi, own("wifi backoff"), own("wifi loss"))),
-            Radio::Cell(cell) => Air::Cell(Cell::new(cell, own("cell loss"))),
+            Radio::Cell(cell) => Air::Cell(Cell::new(cell, own("cell loss"), own("cell requests"))),
         }
     }
 

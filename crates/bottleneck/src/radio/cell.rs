@@ -66,6 +66,8 @@ enum State {
 pub(crate) struct Cell<P> {
     direction: Direction,
     request: Duration,
+    /// When the terminal may ask for the first time.
+    first_request: Duration,
     slot: Duration,
     /// Bytes of the block of each slot of the pattern.
     sizes: Vec<Bytes>,
@@ -95,11 +97,14 @@ pub(crate) struct Cell<P> {
 }
 
 impl<P> Cell<P> {
-    /// A link that is idle. The loss of blocks is chance from this stream.
-    pub fn new(parameters: &Parameters, losses: Stream) -> Cell<P> {
+    /// A link that is idle. Chances are of these two streams: the loss of blocks, and when the terminal may ask for grants.
+    pub fn new(parameters: &Parameters, losses: Stream, mut requests: Stream) -> Cell<P> {
+        let period = u128::from(parameters.request.as_nanos());
+        let offset = (u128::from(requests.next_u64()) * period) >> 64;
         Cell {
             direction: parameters.direction,
             request: parameters.request,
+            first_request: Duration::from_nanos(offset as u64),
             slot: parameters.slot(),
             sizes: parameters.blocks(),
             loss: Probability::from_f64(parameters.loss),
@@ -148,9 +153,10 @@ impl<P> Cell<P> {
                 Direction::Down => now,
                 // It waits for its next chance to ask.
                 Direction::Up => {
+                    let first = Time::ZERO + self.first_request;
                     let period = self.request.as_nanos().max(1);
-                    let turn = now.since(Time::ZERO).as_nanos().div_ceil(period);
-                    Time::ZERO + Duration::from_nanos(turn * period) + Parameters::GRANT
+                    let turn = now.since(first).as_nanos().div_ceil(period);
+                    first + self.request * turn + Parameters::GRANT
                 }
             });
         }

@@ -71,7 +71,7 @@ pub struct Cell {
     pub pattern: Vec<Slot>,
     /// The chance that a transport block is not decoded, of each transmission: from 0 to 0.5.
     pub loss: f64,
-    /// How often a terminal may ask for a grant, counted from time zero. It has no effect on the way down.
+    /// How often a terminal may ask for a grant, from a time of the seed on. It has no effect on the way down.
     pub request: Duration,
 }
 

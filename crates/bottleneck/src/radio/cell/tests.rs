@@ -111,19 +111,26 @@ fn a_block_that_fails_is_sent_again_8_ms_later() {
     }
 }
 
-/// A terminal that has sent nothing asks at the next multiple of 10 ms, and sends 8 ms later.
+/// A terminal that has sent nothing asks at its next turn, which comes every 10 ms, and sends 8 ms later.
 #[test]
 fn an_uplink_asks_for_a_grant_when_its_buffer_was_empty() {
     let cell = Cell { direction: Direction::Up, pattern: vec![], loss: 0.0, ..fdd(0.0) };
-    let mut run = Run::new(&link(&cell), 1);
-    run.send(at(3_000), 1514);
-    // While it has something to send it need not ask.
-    run.send(at(3_100), 1514);
-    run.advance(at(50_000));
-    run.send(at(50_001), 1514);
-    run.advance(at(100_000));
-    let landed: Vec<Time> = run.landed.iter().map(|landed| landed.0).collect();
-    assert_eq!(landed, [at(18_500), at(18_500), at(68_500)]);
+    let mut waits = 0.0;
+    for seed in 0..400 {
+        let mut run = Run::new(&link(&cell), seed);
+        run.send(at(23_000), 1514);
+        // While it has something to send it need not ask.
+        run.send(at(23_100), 1514);
+        run.advance(at(70_000));
+        run.send(at(73_000), 1514);
+        run.advance(at(120_000));
+        let landed: Vec<Time> = run.landed.iter().map(|landed| landed.0).collect();
+        assert_eq!(landed, [landed[0], landed[0], landed[0] + US * 50_000]);
+        waits += landed[0].since(at(23_000)).as_secs_f64() / 400.0;
+    }
+    // The next turn is 0 to 10 ms away, with the same chance. 8 ms later it waits 0.25 ms on average for its slot of 0.5 ms.
+    // The standard error is 10 ms/√(12 · 400) = 0.14 ms.
+    assert!((waits - 0.01375).abs() < 0.0005, "{waits}");
 }
 
 proptest! {
