@@ -67,7 +67,8 @@ impl Wifi {
     /// A SIFS, the time between a frame and its acknowledgement (IEEE 802.11-2020 §17.4.4).
     pub const SIFS: Duration = Duration::from_micros(16);
     /// Slots after a SIFS for which the channel is idle before a station counts its backoff down: AIFSN of best effort
-    /// (IEEE 802.11-2020 Table 9-155).
+    /// (IEEE 802.11-2020 Table 9-155). Of the limit of a TXOP in that table, 2.528 ms, there is none here, as in hostapd and
+    /// ns-3: only [`Wifi::LONGEST`] limits a PPDU.
     pub const AIFSN: u64 = 3;
     /// The smallest contention window of best effort (IEEE 802.11-2020 Table 9-155).
     pub const CW_MIN: u32 = 15;

@@ -176,8 +176,8 @@ mod tests {
         let trace =
             crate::Trace::from_steps(steps(Stream::new(1, "wifi"), length), length).unwrap();
         let mean = trace.mean_rate().as_bps() as f64 / 1e6;
-        // Bianchi's stations count a slot when the other one sends, and those of EDCA do not; 600 s have
-        // 110,000 airtimes of the link, so that the standard error is below 0.3 %.
+        // Bianchi's stations count a slot when the other one sends, as those of EDCA do at the end of the AIFS. Those of this
+        // model do not. 600 s have 110,000 airtimes of the link, so that the standard error is below 0.3 %.
         assert!((mean / expected - 1.0).abs() < 0.02, "{mean} Mb/s, expected {expected}");
     }
 }
