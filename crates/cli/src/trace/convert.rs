@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use l4s_trace::{Format, Kind, OPPORTUNITY, Step, Trace, TraceError};
-use l4s_units::{Duration, Time};
+use l4s_trace::{Format, Kind, OPPORTUNITY, Step, TUN, Trace, TraceError};
+use l4s_units::{Bytes, Duration, ETHERNET, Time};
 
 use crate::args::TraceFormat;
 use crate::failure::Failure;
@@ -103,6 +103,9 @@ pub fn convert(
         }
         _ => trace.clone(),
     };
+    if from != into {
+        notes.push(headers(into));
+    }
     notes.extend(rounding(trace, &converted));
     Ok(Converted { bytes: converted.write(format)?, notes })
 }
@@ -113,6 +116,26 @@ fn kind_of(format: Format) -> Kind {
 
 fn rates(number: usize) -> String {
     if number == 1 { "1 rate".to_owned() } else { format!("{number} rates") }
+}
+
+/// The effect of the headers, which packets have in a trace of this kind, and others in one of the other kind.
+fn headers(into: Kind) -> String {
+    let (before, after, word) = match into {
+        Kind::Opportunities => (ETHERNET, TUN, "more"),
+        Kind::Steps => (TUN, ETHERNET, "fewer"),
+    };
+    let percent = |packet: u64| {
+        let size = |header: Bytes| (packet + header.get()) as f64;
+        (size(before) / size(after) - 1.0).abs() * 100.0
+    };
+    format!(
+        "a packet takes {} B of Ethernet from a rate, and {} B of TUN from opportunities: {:.1} % {word} \
+         packets of 1500 B pass, and {:.1} % {word} of 100 B",
+        ETHERNET.get(),
+        TUN.get(),
+        percent(1500),
+        percent(100)
+    )
 }
 
 /// The trace without delay and loss, if it has any.
