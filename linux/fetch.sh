@@ -23,7 +23,13 @@ need() {
     command -v apt-get >/dev/null ||
         fail "this needs$missing, and what it builds on comes from Debian: this machine has no apt-get"
     say "installing $1:$missing"
-    as_root=; [ "$(id -u)" = 0 ] || as_root="sudo -n"
+    as_root=
+    if [ "$(id -u)" != 0 ]; then
+        # On a terminal sudo may ask for its password.
+        sudo -n true 2>/dev/null || { command -v sudo >/dev/null && [ -t 0 ]; } ||
+            fail "this needs$missing: install $3 as root, and run this again"
+        as_root=sudo
+    fi
     # Another apt may be at work.
     apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600"
     $apt update >/dev/null

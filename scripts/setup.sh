@@ -11,14 +11,19 @@
 # With --packages PACKAGE...: these packages of the distribution.
 # With --vm: the programs that the tests run in the virtual machine; its files are this machine's.
 # With --dist: the tools of releases: zig and maturin, in target/tools, and Rust's libraries for other machines.
-# Asks nothing. Does nothing where nothing is missing.
+# Asks for nothing but the password of sudo, and that on a terminal only. Does nothing where nothing is missing.
 set -eu
 
 RUST_MIN=1.85
 PATH="$HOME/.cargo/bin:$PATH"
 
 as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Whether this user is root, or becomes it by sudo: without a password, or with one that a terminal asks for.
+can_be_root() {
+    [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null || { command -v sudo >/dev/null && [ -t 0 ]; }
 }
 
 # apt ARGUMENT...: asks nothing, and waits where another apt is at work, as the one that a new machine starts by itself.
@@ -36,14 +41,14 @@ update() {
 # has PACKAGE: whether this distribution offers it.
 has() {
     command -v apt-get >/dev/null || return 1
-    update
+    ! can_be_root || update
     apt-cache policy "$1" | grep -q 'Candidate: [0-9]'
 }
 
 # install PACKAGE...: with apt, without questions.
 install() {
-    command -v apt-get >/dev/null || {
-        echo "l4s: please install $*, and run this again." >&2
+    { command -v apt-get >/dev/null && can_be_root; } || {
+        echo "l4s: please install $* as root, and run this again." >&2
         exit 3
     }
     echo "l4s: installing $*"
@@ -130,7 +135,7 @@ if [ "${1:-}" = --dist ]; then
         exit 3
     }
     for machine in x86_64 aarch64; do
-        rustup target add "$machine-unknown-linux-musl" "$machine-unknown-linux-gnu" 2>/dev/null
+        rustup --quiet target add "$machine-unknown-linux-musl" "$machine-unknown-linux-gnu"
     done
     "$0" --python
     cd "$(dirname "$0")/.."
@@ -168,6 +173,7 @@ if [ "$(uname)" = Linux ] && [ "${1:-}" != --demo ]; then
                 break
             fi
         done
+        command -v apt-get >/dev/null || install "clang 16 or later"
     }
     # The libraries of libbpf, and the tool with which its build finds them. The compiler knows whether their
     # headers are here.
