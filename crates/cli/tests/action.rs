@@ -63,6 +63,18 @@ fn a_step_fails_where_an_assertion_does() {
     assert!(words(&ran).contains("1 of 2 assertions failed"), "{}", words(&ran));
 }
 
+/// As in the steps of GitHub, also inside of a pipe.
+#[test]
+fn a_step_ends_with_the_first_line_that_fails() {
+    let (_folder, ran) = run(&[("L4S_RUN", "echo one\nfalse | cat\necho two")]);
+    if ran.status.code() == Some(3) {
+        return println!("skipped: {}", words(&ran));
+    }
+    assert_eq!(ran.status.code(), Some(1), "{}", words(&ran));
+    let all = words(&ran);
+    assert!(all.contains("one\n") && !all.contains("two\n"), "{all}");
+}
+
 /// The script reads exactly the inputs that `action.yml` passes on.
 #[test]
 fn the_action_and_its_script_have_the_same_inputs() {
