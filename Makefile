@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 export PATH := $(HOME)/.cargo/bin:$(PATH)
-L4S   := target/release/l4s
+L4S   := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/release/l4s
 DEMO  := out/demo
 # Crates without input and output.
 PURE  := units aqm cc model
@@ -25,26 +25,26 @@ build: setup ## the command l4s, in target/release
 	@$(CARGO) build --release --locked -p l4s
 
 # The demo takes the simulator and reports alone, unless all of l4s was built before.
-DEMO_FEATURES = $(shell $(L4S) --version 2>/dev/null | grep -q 'BPF programs' || echo --no-default-features)
+DEMO_FEATURES = $(shell "$(L4S)" --version 2>/dev/null | grep -q 'BPF programs' || echo --no-default-features)
 
 demo: ## DCTCP against Cubic through three AQMs, and the report of it
 	@scripts/setup.sh --demo
 	@$(CARGO) build --release --locked -p l4s $(DEMO_FEATURES)
 	@mkdir -p out
-	@$(L4S) run one-against-one --out $(DEMO) --replace
+	@"$(L4S)" run one-against-one --out $(DEMO) --replace
 	@echo
 	@echo "The report: file://$(CURDIR)/$(DEMO)/report.html"
 
 live: build ## the demo to play with: a page in the browser, at 127.0.0.1:4545
-	@$(L4S) live --open
+	@"$(L4S)" live --open
 
 e2e: build ## the live page in Chromium, against the server (installs Chromium and Node)
 	@scripts/setup.sh --browser
-	@cd web && npm ci --no-audit --no-fund --silent && L4S=$(CURDIR)/$(L4S) npm run --silent e2e
+	@cd web && npm ci --no-audit --no-fund --silent && L4S="$(L4S)" npm run --silent e2e
 
 pictures: build ## redraw the pictures of the live page in docs, in Chromium
 	@scripts/setup.sh --browser
-	@cd web && npm ci --no-audit --no-fund --silent && L4S=$(CURDIR)/$(L4S) npm run --silent pictures
+	@cd web && npm ci --no-audit --no-fund --silent && L4S="$(L4S)" npm run --silent pictures
 
 python: build ## the Python package in .venv, with its tests and notebooks
 	@scripts/setup.sh --python
@@ -122,13 +122,13 @@ bench: build ## ns and instructions per packet: disciplines, measurement, whole 
 	@scripts/setup.sh --packages valgrind
 	@$(CARGO) bench --locked -p l4s-aqm -p l4s-cc -p l4s-flows -p l4s-measure -p l4s-sim -p l4s-lab
 	@scripts/bench.py
-	@$(L4S) run lab-speed --on kernel || [ $$? = 3 ]
+	@"$(L4S)" run lab-speed --on kernel || [ $$? = 3 ]
 
 bench-record: bench ## add these benchmarks to docs/reference/bench.json, once per release
 	@scripts/bench.py --record
 
 validate: build ## the simulator against Linux 7.3
-	@$(L4S) validate
+	@"$(L4S)" validate
 
 linux: ## the kernel of `--on linux`: fetch, configure, compile (some minutes, once)
 	@linux/build.sh
@@ -142,7 +142,7 @@ test-vm: build vm ## the tests that need the virtual machine (half an hour or mo
 	@scripts/test-vm.sh
 
 reference: build linux ## repeat the kernel's measurements under the conditions of validation
-	@$(L4S) run linux-7.3-wide --on linux --seeds 3 --json | sed 's/"wall_s":[^,]*,//' > target/linux-7.3-wide.jsonl
+	@"$(L4S)" run linux-7.3-wide --on linux --seeds 3 --json | sed 's/"wall_s":[^,]*,//' > target/linux-7.3-wide.jsonl
 	@mv target/linux-7.3-wide.jsonl crates/cli/reference/linux-7.3-wide.jsonl
 
 figures: build ## redraw the figures of README and docs
