@@ -101,8 +101,10 @@ TEXT
 
     # A container image of the command and nothing else.
     layout=target/release-tree/oci
-    mkdir -p "$layout.root/usr/bin" "$layout.root/tmp" "$layout.root/work"
+    doc=$layout.root/usr/share/doc/l4s
+    mkdir -p "$layout.root/usr/bin" "$doc" "$layout.root/tmp" "$layout.root/work"
     cp "$command" "$layout.root/usr/bin/l4s"
+    cp LICENSE-* $pages/THIRD-PARTY "$doc"
     chmod 1777 "$layout.root/tmp"
     same "$layout.root"
     date=$(date --utc --date="@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)

@@ -19,6 +19,10 @@ from uuid import NAMESPACE_URL, uuid5
 
 ROOT = Path(__file__).parents[1]
 TEXTS = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE)", re.IGNORECASE)
+# Libraries inside of packages, whose texts are deeper.
+INSIDE = {"rquickjs-sys": ["quickjs/LICENSE"]}
+# The scripts, styles and the font in the pages that l4s serves and writes.
+PAGES = ROOT / "crates/report/assets/THIRD-PARTY.txt"
 
 
 def metadata():
@@ -52,7 +56,7 @@ def c_libraries(packages):
     root = Path(libbpf["manifest_path"]).parent
     version = re.search(r"AC_INIT\(\[elfutils\],\[([^]]+)\]", (root / "elfutils/configure.ac").read_text())
     zlib = re.search(r'ZLIB_VERSION "([^"]+)"', (root / "zlib/zlib.h").read_text())
-    elf = [root / "elfutils" / name for name in ("COPYING-LGPLV3", "COPYING-GPLV2")]
+    elf = [root / "elfutils" / name for name in ("COPYING", "COPYING-LGPLV3", "COPYING-GPLV2")]
     return [
         ("libbpf", libbpf["version"].split("+v")[-1], "BSD-2-Clause", [root / "libbpf/LICENSE.BSD-2-Clause"]),
         ("elfutils", version[1], "LGPL-3.0-or-later OR GPL-2.0-or-later", elf),
@@ -117,9 +121,13 @@ def main():
         name = f"{package['name']} {package['version']}"
         rows.append((name, package["license"] or "see its text"))
         folder = Path(package["manifest_path"]).parent
-        for file in sorted(folder.iterdir()):
-            if file.is_file() and TEXTS.match(file.name):
-                texts[file.read_text(errors="replace").strip()].append(name)
+        files = [file for file in sorted(folder.iterdir()) if file.is_file() and TEXTS.match(file.name)]
+        files += [folder / inside for inside in INSIDE.get(package["name"], [])]
+        for file in files:
+            texts[file.read_text(errors="replace").strip()].append(name)
+        if not files:
+            authors = ", ".join(package["authors"]) or "its authors"
+            texts[f"Copyright {authors}, {package['repository']}, {package['license']}: no text is with it."].append(name)
     rows.append(("Rust's standard library", "MIT OR Apache-2.0"))
     libraries = [*c_libraries(packages), ("musl", "", "MIT", [Path(sys.argv[1])])]
     for name, version, licence, files in libraries:
@@ -132,6 +140,7 @@ def main():
         print(f"  {name:40} {licence}")
     for text, names in texts.items():
         print(f"\n{'=' * 72}\n{', '.join(names)}\n\n{text}")
+    print(f"\n{'=' * 72}\nPages of l4s\n\n{PAGES.read_text().strip()}")
 
 
 main()
