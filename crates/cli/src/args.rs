@@ -117,6 +117,9 @@ pub enum Command {
         /// Write a page with the differences, and both side by side, into this folder
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        /// Print every measurement, with its value in each run, as a line of JSON, and notes on stderr
+        #[arg(long)]
+        json: bool,
     },
     /// Validate the simulator against Linux
     Validate(Validate),

@@ -6,12 +6,13 @@ use std::path::Path;
 use l4s_measure::{GroupSummary, QueueSummary, Results, Run, Summary};
 use l4s_report::{Differences, ReportError};
 use l4s_units::printable;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::chance::{self, RARE, mean};
 use crate::failure::{Failure, unwritten};
 use crate::table::{Align, aligned};
-use crate::{headline, print, report};
+use crate::{headline, print, print_aside, report};
 
 /// Without several seeds on both sides, differences below this are not shown.
 const SMALL: f64 = 0.05;
@@ -22,8 +23,20 @@ struct Condition {
     runs: Vec<Summary>,
 }
 
-/// Prints the differences between two result folders; draws both into `out`.
-pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Failure> {
+/// A quantity of a condition, with its value in each run of a side.
+#[derive(Serialize)]
+struct Measurement {
+    /// The condition.
+    run: String,
+    what: String,
+    before: Vec<f64>,
+    after: Vec<f64>,
+    /// Whether the sides differ by more than chance; with one seed on a side, by more than 5 %.
+    differs: bool,
+}
+
+/// Prints the differences between two result folders, or all measurements as `json`; draws both into `out`.
+pub fn compare(before: &Path, after: &Path, out: Option<&Path>, json: bool) -> Result<(), Failure> {
     let [old, new] = [opened(before)?, opened(after)?];
     let apart = apart(old.runs(), new.runs());
     let (old, new) = (conditions(old.runs(), &apart), conditions(new.runs(), &apart));
@@ -41,19 +54,17 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
         ));
     }
     let noisy = pairs.iter().any(|(old, new)| old.runs.len() < 2 || new.runs.len() < 2);
-    let mut rows = vec![];
-    let mut compared = 0;
+    let mut compared: Vec<Measurement> = vec![];
     for (old, new) in &pairs {
-        let others: HashMap<String, Vec<f64>> = measurements(&new.runs).into_iter().collect();
-        for (name, values) in measurements(&old.runs) {
-            let Some(others) = others.get(&name) else { continue };
-            compared += 1;
-            if let Some(row) = difference(&values, others) {
-                let [was, is, change] = row;
-                rows.push(vec![old.label.clone(), name, was, is, change]);
-            }
+        let mut others: HashMap<String, Vec<f64>> = measurements(&new.runs).into_iter().collect();
+        for (what, before) in measurements(&old.runs) {
+            let Some(after) = others.remove(&what) else { continue };
+            let (run, differs) = (old.label.clone(), differ(&before, &after));
+            compared.push(Measurement { run, what, before, after, differs });
         }
     }
+    let rows = compared.iter().filter(|one| one.differs).map(Measurement::row);
+    let rows: Vec<_> = rows.map(Vec::from).collect();
     let [was, is] = names(&old, &new, &apart);
     let [run, what, change] = ["run", "what", "change"].map(str::to_owned);
     let head = vec![run, what, was, is, change];
@@ -66,8 +77,9 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
         )
     };
     let mut notes = vec![format!(
-        "{} of {compared} measurements in {} conditions differ by {rule}",
+        "{} of {} measurements in {} conditions differ by {rule}",
         rows.len(),
+        compared.len(),
         pairs.len()
     )];
     for side in [&old, &new] {
@@ -88,13 +100,23 @@ pub fn compare(before: &Path, after: &Path, out: Option<&Path>) -> Result<(), Fa
         notes.push(format!("{alone} conditions are in one of the folders only"));
     }
     let differences = Differences { head, rows, notes };
-    print(&text(&differences))?;
+    if json {
+        print(&lines(&compared))?;
+        print_aside(&below(&differences.notes));
+    } else {
+        print(&text(&differences))?;
+    }
     if let Some(out) = out {
         let folders = [before.to_owned(), after.to_owned()];
-        let page = report::beside(&folders, out, Some(differences))?;
-        print(&format!("{}\n", page.display()))?;
+        let page = format!("{}\n", report::beside(&folders, out, Some(differences))?.display());
+        if json { print_aside(&page) } else { print(&page)? }
     }
     Ok(())
+}
+
+/// A line of JSON for each measurement.
+fn lines(measurements: &[Measurement]) -> String {
+    measurements.iter().map(|one| json!(one).to_string() + "\n").collect()
 }
 
 /// The table, if it has rows, and the lines below it.
@@ -105,8 +127,12 @@ fn text(Differences { head, rows, notes }: &Differences) -> String {
         let right = Align::Right;
         text += &aligned(&lines, &[Align::Left, Align::Left, right, right, right]);
     }
-    notes.iter().for_each(|note| text += &(printable(note) + "\n"));
-    text
+    text + &below(notes)
+}
+
+/// Notes, a line each.
+fn below(notes: &[String]) -> String {
+    notes.iter().map(|note| printable(note) + "\n").collect()
 }
 
 fn opened(folder: &Path) -> Result<Results, Failure> {
@@ -232,20 +258,26 @@ fn of_group(run: &Summary, group: &GroupSummary, add: &mut impl FnMut(String, Op
     add(format!("{name} completion mean ms"), mean);
 }
 
-/// Before, after and change of the means, where they differ by more than chance.
-fn difference(before: &[f64], after: &[f64]) -> Option<[String; 3]> {
+/// Whether the means of two sides differ by more than chance.
+fn differ(before: &[f64], after: &[f64]) -> bool {
     let (was, is) = (mean(before), mean(after));
-    let change = is - was;
-    let relative = change / was.abs().max(is.abs()).max(f64::MIN_POSITIVE);
-    let differs = match chance::probability(before, after) {
+    let relative = (is - was) / was.abs().max(is.abs()).max(f64::MIN_POSITIVE);
+    match chance::probability(before, after) {
         Some(probability) => probability < RARE && relative.abs() > 1e-9,
         None => relative.abs() > SMALL,
-    };
-    let percent = match was {
-        0.0 => "new".to_owned(),
-        _ => format!("{:+.1} %", change / was.abs() * 100.0),
-    };
-    differs.then(|| [format!("{was:.4}"), format!("{is:.4}"), percent])
+    }
+}
+
+impl Measurement {
+    /// Its row in the table, with the means and their change.
+    fn row(&self) -> [String; 5] {
+        let (was, is) = (mean(&self.before), mean(&self.after));
+        let change = match was {
+            0.0 => "new".to_owned(),
+            _ => format!("{:+.1} %", (is - was) / was.abs() * 100.0),
+        };
+        [self.run.clone(), self.what.clone(), format!("{was:.4}"), format!("{is:.4}"), change]
+    }
 }
 
 #[cfg(test)]
@@ -348,13 +380,16 @@ mod tests {
     #[test]
     fn noise_is_no_difference_and_a_shift_is() {
         let (a, b) = ([1.0, 1.1, 0.9, 1.05], [1.02, 0.95, 1.08, 1.0]);
-        assert_eq!(difference(&a, &b), None);
+        assert!(!differ(&a, &b));
         let shifted = a.map(|x| x * 2.0);
-        let [was, is, change] = difference(&a, &shifted).unwrap();
-        assert_eq!((was.as_str(), is.as_str(), change.as_str()), ("1.0125", "2.0250", "+100.0 %"));
+        assert!(differ(&a, &shifted));
+        let (run, what) = ("x=1".to_owned(), "utilization".to_owned());
+        let (before, after) = (a.to_vec(), shifted.to_vec());
+        let row = Measurement { run, what, before, after, differs: true }.row();
+        assert_eq!(row, ["x=1", "utilization", "1.0125", "2.0250", "+100.0 %"]);
         // 4.2 standard errors: of two seeds a side chance makes such a difference in 5 % of cases.
-        assert_eq!(difference(&[1.0, 1.1], &[1.3, 1.4]), None);
-        assert_eq!(difference(&[1.0], &[1.04]), None, "one seed: below 5 %");
-        assert!(difference(&[1.0], &[1.06]).is_some());
+        assert!(!differ(&[1.0, 1.1], &[1.3, 1.4]));
+        assert!(!differ(&[1.0], &[1.04]), "one seed: below 5 %");
+        assert!(differ(&[1.0], &[1.06]));
     }
 }

@@ -97,8 +97,8 @@ fn main() -> ExitCode {
         Command::Cc { kind, profile } => catalog::cc(kind.as_deref(), profile.as_deref()),
         Command::Trace { command, show, to } => trace::trace(command, &show, &to),
         Command::Report { folders, out, open } => report::report(&folders, out.as_deref(), open),
-        Command::Compare { before, after, out } => {
-            compare::compare(&before, &after, out.as_deref())
+        Command::Compare { before, after, out, json } => {
+            compare::compare(&before, &after, out.as_deref(), json)
         }
         Command::Validate(options) => validate::validate(&options),
         Command::Doctor => doctor::doctor(),

@@ -549,6 +549,20 @@ fn the_effect_of_a_setting_is_compared() {
         assert_eq!(words[..5], ["run", "what", head, "group.A.rtt=40ms", "change"], "{compared}");
         assert!(compared.contains("\nlink.rate=8mbit  utilization"), "{compared}");
         assert!(compared.contains(" in 2 conditions differ"), "{compared}");
+        // The same for programs: every measurement, with its values.
+        let lines = done(folder.path(), &["compare", before, "farther", "--json"]);
+        let all: Vec<serde_json::Value> =
+            lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let differ = all.iter().filter(|one| one["differs"] == true).count();
+        assert!(compared.contains(&format!("\n{differ} of {} measurements", all.len())), "{lines}");
+        let [first, ..] = &all[..] else { panic!("{lines}") };
+        assert_eq!(
+            (&first["run"], &first["what"]),
+            (&"link.rate=4mbit".into(), &"utilization".into())
+        );
+        for side in ["before", "after"] {
+            assert!(first[side].as_array().is_some_and(|runs| runs.len() == 1), "{first}");
+        }
     }
 }
 
