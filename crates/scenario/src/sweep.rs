@@ -522,14 +522,33 @@ pub fn covers(outer: &str, inner: &str) -> bool {
     })
 }
 
+/// All keys that cover this one, for one of no more segments than keys of scenarios have.
+fn covering(inner: &str) -> Vec<String> {
+    const MOST_SEGMENTS: usize = 6;
+    let mut found = Vec::new();
+    let mut longest = vec![String::new()];
+    for segment in inner.split('.').take(MOST_SEGMENTS) {
+        let longer = longest.iter().flat_map(|key| {
+            let dot = if key.is_empty() { "" } else { "." };
+            [segment, "*"].map(|segment| format!("{key}{dot}{segment}"))
+        });
+        longest = longer.collect();
+        found.extend_from_slice(&longest);
+    }
+    found
+}
+
 impl Sweep {
     /// Refuses a setting that a later axis always replaces: the label of its runs would be wrong.
     fn check_effects(&self, gathered: &mut Gathered) {
+        let keys = self.axes.iter().enumerate().filter(|(_, axis)| !axis.cases);
+        let places: HashMap<&str, usize> = keys.map(|(n, axis)| (axis.path.as_str(), n)).collect();
         for (number, axis) in self.axes.iter().enumerate() {
-            let keys = self.axes[number + 1..].iter().filter(|later| !later.cases);
             for setting in axis.steps.iter().flat_map(|step| &step.settings) {
-                let replaces = |later: &&Axis| covers(&later.path, &setting.path);
-                let Some(later) = keys.clone().find(replaces) else { continue };
+                let found = covering(&setting.path);
+                let places = found.iter().filter_map(|key| places.get(key.as_str()).copied());
+                let later = places.filter(|place| *place > number).min();
+                let Some(later) = later.map(|place| &self.axes[place]) else { continue };
                 let message = format!(
                     "`{}` has no effect here: `sweep.{}` sets it in every run, and comes later",
                     setting.path, later.path
@@ -722,5 +741,31 @@ impl<'a> Iterator for Runs<'a> {
             axes => self.advance(axes - 1),
         }
         Some(Some(steps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All keys of up to three segments.
+    #[test]
+    fn the_keys_that_cover_one_are_all_that_do() {
+        let mut keys = vec![String::new()];
+        for _ in 0..3 {
+            let longer = keys.iter().flat_map(|key| {
+                ["a", "b", "*"]
+                    .map(|segment| format!("{key}.{segment}").trim_matches('.').to_owned())
+            });
+            let longer: Vec<_> = longer.collect();
+            keys.extend(longer);
+        }
+        keys.retain(|key| !key.is_empty());
+        for inner in &keys {
+            let found = covering(inner);
+            for outer in &keys {
+                assert_eq!(found.contains(outer), covers(outer, inner), "{outer} {inner}");
+            }
+        }
     }
 }
