@@ -2,6 +2,7 @@
 
 import { advance } from "./advances";
 import type { Grid, Option, Title, XAxis, YAxis } from "./chart";
+import { escapeHtml } from "./html";
 import type { Theme } from "./theme";
 
 /** Where a figure is drawn. */
@@ -206,8 +207,12 @@ export function legend(theme: Theme, top: number) {
   };
 }
 
+/** The first line of a tooltip. Tooltips are HTML, and names are those of scenarios, which may be anything. */
+export const tipHead = (words: string, opacity = 1): string =>
+  `<div style="margin-bottom:3px;opacity:${opacity}">${escapeHtml(words)}</div>`;
+
 /** A dot of a colour, a name and a value: a line of a tooltip. */
 export const tipLine = (colour: string, name: string, value: string): string =>
   `<div style="display:flex;gap:14px;justify-content:space-between"><span><span style="display:inline-block;` +
-  `width:9px;height:9px;border-radius:2px;margin-right:6px;background:${colour}"></span>${name}</span>` +
-  `<b style="font-weight:600">${value}</b></div>`;
+  `width:9px;height:9px;border-radius:2px;margin-right:6px;background:${escapeHtml(colour)}"></span>${escapeHtml(name)}</span>` +
+  `<b style="font-weight:600">${escapeHtml(value)}</b></div>`;

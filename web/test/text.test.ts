@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { tipHead, tipLine } from "../src/figure";
 import { compare } from "../src/page/table";
 import { keyName } from "../src/words/names";
 import { digits, ms, percent, quantity, rate, ratio } from "../src/words/numbers";
@@ -27,4 +28,12 @@ it("quantities and keys are spelled out", () => {
 it("a table sorts numbers inside text, and what is absent last", () => {
   expect(["40mbit", undefined, "4mbit", "12mbit"].sort(compare)).toEqual(["4mbit", "12mbit", "40mbit", undefined]);
   expect(([3, undefined, 1] as (number | undefined)[]).sort((a, b) => compare(a, b)).slice(0, 2)).toEqual([1, 3]);
+});
+
+it("names in tooltips are text, whatever a scenario has in them", () => {
+  const name = '<img src=x onerror="alert(1)">';
+  for (const tip of [tipHead(name), tipHead(name, 0.75), tipLine("#123456", name, name), tipLine(name, "", "")]) {
+    expect(tip).not.toContain("<img");
+    expect(tip).toContain("&lt;img src=x onerror=&quot;alert(1)&quot;&gt;");
+  }
 });

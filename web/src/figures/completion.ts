@@ -5,7 +5,7 @@ import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams, CustomSer
 import type { Series } from "../chart";
 import type { Downloads } from "../data";
 import type { Figure, Word } from "../figure";
-import { base, gridOf, heading, panelsAcross, tile, tipLine, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, panelsAcross, tile, tipHead, tipLine, xAxis, yAxis } from "../figure";
 import { groupName, type Item, runNames } from "../runs";
 import { type Theme, trafficColour } from "../theme";
 import { AXES, COMPLETION } from "../words/charts";
@@ -102,7 +102,7 @@ export function completion(drawn: Drawn[], all: Item[]): Figure {
             const [size = 0, best = 0] = (Array.isArray(line?.value) ? line.value : []).map(Number);
             const item = drawn[line?.axisIndex ?? 0];
             return (
-              `<div style="margin-bottom:3px">${COMPLETION.hovered(size / 1000)}</div>` +
+              tipHead(COMPLETION.hovered(size / 1000)) +
               tipLine(theme.ink, COMPLETION.ideal, ms(best, 3)) +
               (item === undefined ? "" : around(theme, item, size))
             );

@@ -4,7 +4,7 @@
 import type { Option, Series, XAxis } from "../chart";
 import type { Run } from "../data";
 import type { Figure } from "../figure";
-import { base, gridOf, legend, tipLine, tooltip, xAxis, yAxis } from "../figure";
+import { base, gridOf, legend, tipHead, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { type Axis, type Condition, groupName, type Line, mean, meanValue } from "../runs";
 import { queueColour, type Theme, trafficColour } from "../theme";
 import { AXES, CONDITIONS, TIP } from "../words/charts";
@@ -517,11 +517,11 @@ function draw(quantity: Quantity, axis: Axis): Figure {
             const lines =
               low === high
                 ? tipLine(colour, track?.name ?? "", quantity.print(v))
-                : `<div style="margin-bottom:3px">${track?.name ?? ""}</div>` +
+                : tipHead(track?.name ?? "") +
                   tipLine(colour, TIP.high, quantity.print(high)) +
                   tipLine(colour, TIP.mean, quantity.print(v)) +
                   tipLine(colour, TIP.low, quantity.print(low));
-            return `<div style="margin-bottom:3px;opacity:.75">${full.get(x) ?? ""}</div>${lines}`;
+            return tipHead(full.get(x) ?? "", 0.75) + lines;
           },
         },
       };

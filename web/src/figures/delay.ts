@@ -3,7 +3,7 @@
 import type { LineSeriesOption, Option, Series } from "../chart";
 import type { Cdf, Curves } from "../data";
 import type { Figure, Word } from "../figure";
-import { base, gridOf, heading, legend, panelsAcross, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, legend, panelsAcross, tile, tipHead, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import type { Item } from "../runs";
 import { groupName, runNames } from "../runs";
 import { groupColour, queueColour, type Theme } from "../theme";
@@ -90,7 +90,7 @@ export function lineTip(theme: Theme, head: (x: number) => string, value: (y: nu
         const [at, y] = hovered(hover);
         return tipLine(String(hover.color), hover.seriesName ?? "", value(y, at));
       });
-      return `<div style="margin-bottom:3px">${head(x)}</div>${lines.join("")}`;
+      return tipHead(head(x)) + lines.join("");
     },
   };
 }

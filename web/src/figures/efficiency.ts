@@ -2,7 +2,7 @@
 
 import type { Series } from "../chart";
 import type { Figure } from "../figure";
-import { base, gridOf, heading, panelsAcross, tile, tipLine, tooltip, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, panelsAcross, tile, tipHead, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import { groupName, type Item, runNames } from "../runs";
 import { trafficColour } from "../theme";
 import { AXES, EFFICIENCY, TIP } from "../words/charts";
@@ -119,7 +119,7 @@ export function efficiency(drawn: Item[], all: Item[]): Figure {
             ).map(Number);
             const colour = String(hover.color);
             return (
-              `<div style="margin-bottom:3px">${EFFICIENCY.hovered(hover.seriesName ?? "", flows, kilo(from), kilo(to))}</div>` +
+              tipHead(EFFICIENCY.hovered(hover.seriesName ?? "", flows, kilo(from), kilo(to))) +
               tipLine(colour, TIP.high, `${digits(p99)}×`) +
               tipLine(colour, TIP.mean, `${digits(value)}×`) +
               tipLine(colour, TIP.low, `${digits(p1)}×`)

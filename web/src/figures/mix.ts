@@ -4,7 +4,7 @@
 import type { Series, XAxis } from "../chart";
 import type { Queue, Run } from "../data";
 import type { Box, Canvas, Figure, Word } from "../figure";
-import { base, gridOf, heading, tipLine, tooltip, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, tipHead, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import {
   type Axis,
   delayValue,
@@ -272,7 +272,7 @@ function draw(line: Line, parts: Part[], axis: Axis): Figure {
             const { part, track } = owner;
             const where = axis.conditions.find((c) => c.x === x)?.full ?? "";
             const value = low === high ? part.print(v) : inRange(v, low, high, part.print);
-            return `<div style="margin-bottom:3px;opacity:.75">${where}</div>${tipLine(track.colour(theme), track.name, value)}`;
+            return tipHead(where, 0.75) + tipLine(track.colour(theme), track.name, value);
           },
         },
       };

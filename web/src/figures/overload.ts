@@ -5,7 +5,7 @@ import { advance } from "../advances";
 import type { Option, Series, Title } from "../chart";
 import type { Group, Queue, Run } from "../data";
 import type { Box, Canvas, Figure, Word } from "../figure";
-import { base, gridOf, heading, tipLine, tooltip, wordsWidth, xAxis, yAxis } from "../figure";
+import { base, gridOf, heading, tipHead, tipLine, tooltip, wordsWidth, xAxis, yAxis } from "../figure";
 import {
   delayValue,
   groupName,
@@ -297,10 +297,7 @@ function draw(canvas: Canvas, rates: string[], columns: Column[]): Option {
         if (track === undefined) return "";
         const said = low === high ? track.print(value) : inRange(value, low, high, track.print);
         const rate = amount(rates[Math.round(x)] ?? "");
-        return (
-          `<div style="margin-bottom:3px;opacity:.75">${OVERLOAD.hovered(rate)}</div>` +
-          tipLine(track.colour, track.name, said)
-        );
+        return tipHead(OVERLOAD.hovered(rate), 0.75) + tipLine(track.colour, track.name, said);
       },
     },
   };

@@ -3,8 +3,7 @@
 
 import type { Option, Series } from "../chart";
 import { lags } from "../data";
-import { base, tipLine, tooltip, xAxis, yAxis } from "../figure";
-import { escapeHtml } from "../html";
+import { base, tipHead, tipLine, tooltip, xAxis, yAxis } from "../figure";
 import type { Theme } from "../theme";
 import {
   BALANCE,
@@ -134,10 +133,8 @@ function tip(theme: Theme, head: (x: number) => string, value: (y: number) => st
       const lines = new Map(hovers.map((hover) => [hover.seriesName ?? "", hover]));
       const first = hovers[0];
       return (
-        `<div style="margin-bottom:3px">${first === undefined ? "" : head(at(first)[0] ?? 0)}</div>` +
-        [...lines]
-          .map(([name, hover]) => tipLine(String(hover.color), escapeHtml(name), value(at(hover)[1] ?? 0)))
-          .join("")
+        tipHead(first === undefined ? "" : head(at(first)[0] ?? 0)) +
+        [...lines].map(([name, hover]) => tipLine(String(hover.color), name, value(at(hover)[1] ?? 0))).join("")
       );
     },
   };
