@@ -295,6 +295,8 @@ const delaysOn = (way: Way, name: string, words: { title: string; note: string }
       ...scene.settings.lanes.flatMap((_, lane) => of(lane).flatMap(({ data }) => data.map(([, y]) => y))),
     );
     const top = scene.log ? 10 ** Math.ceil(Math.log10(high) - 1e-9) : roundUp(high * 1.05);
+    // The decade of the lowest delay; an empty queue is at the bottom.
+    const low = scene.log ? decadeBelow(lines.flatMap(({ data }) => data.map(([, y]) => y))) : 0;
     const colour = (name: string): string => hueOn(way, scene, name);
     return {
       words: lines.map(({ name }) => ({ text: CHART.queue(name), colour: colour(name) })),
@@ -304,7 +306,7 @@ const delaysOn = (way: Way, name: string, words: { title: string; note: string }
         xAxis: agoAxis(scene.theme),
         yAxis: yAxis(scene.theme, {
           type: scene.log ? "log" : "value",
-          min: scene.log ? 0.1 : 0,
+          min: low,
           max: top,
           ...(scene.log ? {} : { interval: division(top) }),
           axisLabel: label(scene.theme, (v) => CHART.delayTick(v, v === top)),
@@ -313,7 +315,7 @@ const delaysOn = (way: Way, name: string, words: { title: string; note: string }
           lineOf(
             CHART.queue(name),
             colour(name),
-            data.map(([x, y]) => [x, Math.max(y, scene.log ? 0.1 : 0)]),
+            data.map(([x, y]) => [x, Math.max(y, low)]),
           ),
         ),
         tooltip: tip(scene.theme, CHART.agoHovered, (y) => ms(y, 3)),
@@ -321,6 +323,12 @@ const delaysOn = (way: Way, name: string, words: { title: string; note: string }
     };
   },
 });
+
+/** The power of ten below all positive delays in ms: 0.1, or less down to a microsecond. */
+export const decadeBelow = (delays: number[]): number => {
+  const lowest = Math.min(0.1, ...delays.filter((y) => y > 0));
+  return 10 ** Math.max(-3, Math.floor(Math.log10(lowest) + 1e-9));
+};
 
 export const delays = delaysOn("down", "delays", DELAYS);
 export const uplinkDelays = delaysOn("up", "uplink-delays", UPLINK_DELAYS);

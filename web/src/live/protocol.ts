@@ -127,7 +127,8 @@ export interface Settings {
   name: string;
   point?: number | null;
   text: string;
-  command: string;
+  /** Absent where the scenario is no bundled one. */
+  command?: string;
   set: Record<string, string>;
   paused: boolean;
   speed: number;

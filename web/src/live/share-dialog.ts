@@ -17,7 +17,8 @@ export function shareDialog(store: Store, session: string | undefined): void {
     session === undefined ? "" : `${location.origin}${location.pathname}${together(session)}`,
     said,
   );
-  const command = copyable(SHARE.command, settings.command, said);
+  // A scenario that is not bundled has no command: its file is below.
+  const command = settings.command === undefined ? [] : [copyable(SHARE.command, settings.command, said).root];
   const file = new Blob([settings.text], { type: "application/toml" });
   const address = URL.createObjectURL(file);
   const name = `${settings.name.replace(/[^\w-]+/g, "-") || "scenario"}.toml`;
@@ -26,7 +27,7 @@ export function shareDialog(store: Store, session: string | undefined): void {
     title,
     link.root,
     watch.root,
-    command.root,
+    ...command,
     el("p", {}, [
       el("a", { class: "button", href: address, download: name }, [SHARE.download(name)]),
       " ",

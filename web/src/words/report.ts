@@ -69,7 +69,7 @@ export const NUMBERS = {
   timeAxis: "time",
   distribution: "Percentiles of the queueing delay (ms)",
   percentiles: (shares: number[]): string[] => ["curve", ...shares.map((share) => `p${share}`)],
-  course: (unit: string): string => (unit === "" ? "Values over time" : `Values over time (${unit})`),
+  course: (unit: string): string => `Values over time${unit === "" ? "" : ` (${unit})`}, the warm-up included`,
   range: ["curve", "lowest", "mean", "highest"],
 };
 

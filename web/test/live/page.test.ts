@@ -4,7 +4,7 @@ import { groupColours, trafficOf } from "../../src/live/colours";
 import { Lagged } from "../../src/live/lagged";
 import { filled, jitterOf, LIFE_MS, layout, leastHeight, place, stride } from "../../src/live/network-model";
 import { frameDelay } from "../../src/live/panorama";
-import { division, PLOTS, roundUp } from "../../src/live/plots";
+import { decadeBelow, division, PLOTS, roundUp } from "../../src/live/plots";
 import type { PacketEvent } from "../../src/live/protocol";
 import { full, lateness, pace, sentence, sentences } from "../../src/live/say";
 import { decode, encode, fragment, fromFragment, fromTogether, together } from "../../src/live/share";
@@ -241,6 +241,10 @@ it("a chart that has nothing to show is hidden: windows without two groups of lo
   const scene = { theme: themeOf("light"), buckets: BUCKETS, moments: [busy(1), busy(2)], settings: three, lane: 0 };
   const drawn = PLOTS.find(({ name }) => name === "balance")?.draw({ ...scene, window_s: 5, log: false, each: false });
   expect(drawn?.words[0]?.text).toMatch(/^B over bbr/);
+});
+
+it("the axis of delays begins with the decade of the lowest", () => {
+  expect([[], [0, 0.0075, 3], [0.5, 20], [0.02], [1e-9]].map(decadeBelow)).toEqual([0.1, 0.001, 0.1, 0.01, 0.001]);
 });
 
 it("a machine that is too slow is told from one that keeps up, whatever the speed asked for", () => {
