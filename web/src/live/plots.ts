@@ -381,15 +381,19 @@ export const throughput: Plot = {
       const data = course(recent, lane, 0.25, groupRate(i));
       return data.some(([, y]) => y > 0) ? [{ name, i, data, colour: colours[i] ?? theme.udp }] : [];
     });
+    // Downloads and UDP sources are no flows of their own: theirs is the rate of all together.
+    const long = flowsOf(recent, lane).filter(awake(settings));
+    const others = groups.filter(({ i }) => long.every(({ group }) => group !== i));
     const flows = scene.each
-      ? flowsOf(recent, lane)
-          .filter(awake(settings))
-          .map(({ flow, group, app }) => ({
+      ? [
+          ...long.map(({ flow, group, app }) => ({
             name: flowName(settings, group, flow, app),
             data: course(recent, lane, 0.25, flowRate(flow)),
             colour: colours[group] ?? theme.udp,
             dashed: app,
-          }))
+          })),
+          ...others.map(({ name, data, colour }) => ({ name, data, colour, dashed: false })),
+        ]
       : groups.flatMap(({ name, i, data, colour }) => [
           { name, data, colour, dashed: false },
           ...(lags(average(recent, lane, groupRate(i)) ?? 0, average(recent, lane, groupGoodput(i)))

@@ -333,6 +333,21 @@ it("a goodput far below its rate is dashed below it", () => {
   ]);
 });
 
+it("a UDP source and downloads are beside the single flows", () => {
+  const group = (name: string, rate_bps: number) => ({ name, rate_bps, packets: 1, marked: 0, dropped: 0 });
+  const groups = [group("A", 9e6), group("B", 2e6), group("U", 5e6)];
+  const flows = [{ flow: 0, group: 0, rate_bps: 9e6, cwnd_pkts: 9, srtt_ms: 10 }];
+  const moments = Array.from({ length: 40 }, (_, i) => moment(state(i + 1, { lanes: [lane({ groups, flows })] })));
+  const scene = { theme: themeOf("light"), buckets: BUCKETS, moments, settings: settings(), lane: 0, window_s: 5 };
+  const drawn = PLOTS.find(({ name }) => name === "throughput")?.draw({ ...scene, log: true, each: true });
+  const series = (drawn?.option.series ?? []) as { name: string; data: number[][] }[];
+  expect(series.map(({ name, data }) => [name, data[0]?.[1]])).toEqual([
+    ["A #0", 9],
+    ["B · Cubic", 2],
+    ["U · UDP", 5],
+  ]);
+});
+
 it("the capacity of a link that follows a trace is an area behind the rates", () => {
   const [first] = settings().lanes;
   if (first === undefined) throw new Error("no lane");
