@@ -11,6 +11,8 @@ export interface Odd {
   points?: number;
   /** As many downloads are under way as there may be. */
   full?: boolean;
+  /** It takes no scenario from a page, as if that had the name of a file. */
+  textless?: boolean;
   /** It has real sockets, and so the time of the world. */
   kernel?: boolean;
 }

@@ -467,7 +467,7 @@ class Session {
   }
 }
 
-/** Starts a server. `odd`: `slow` (0.5: half as fast), `gaps`, `token`, `points`. */
+/** Starts a server. `odd`: `slow` (0.5: half as fast), `gaps`, `token`, `points`, `textless`. */
 export async function start({ port = 0, ...odd } = {}) {
   const sessions = new Map();
   let counter = 0;
@@ -517,7 +517,9 @@ export async function start({ port = 0, ...odd } = {}) {
       });
       request.on("end", () => {
         try {
-          const session = new Session(JSON.parse(text), odd);
+          const asked = JSON.parse(text);
+          if (odd.textless && asked.text !== undefined) throw { message: "`link.trace`: found a file" };
+          const session = new Session(asked, odd);
           const name = `s${++counter}`;
           sessions.set(name, session);
           answer(201, { id: name, settings: session.settings() });

@@ -79,6 +79,19 @@ test("a session that is ended begins again with what was set", async ({ page }) 
   await expect(panel(page, "Link").getByLabel("Rate")).toHaveAttribute("aria-valuetext", "6 Mb/s");
 });
 
+test("a session that is ended, and may not begin again, is a new one with the reason", async ({ page }) => {
+  fake = await start({ textless: true });
+  await open(page, fake.url);
+  await slide(panel(page, "Link").getByLabel("Rate"), "6 Mb/s");
+  for (const [id, session] of fake.sessions) {
+    fake.sessions.delete(id);
+    session.end();
+  }
+  await expect(page.getByRole("alert").filter({ hasText: "found a file" })).toBeVisible();
+  await expect.poll(() => fake.sessions.size).toBe(1);
+  await expect(panel(page, "Link").getByLabel("Rate")).not.toHaveAttribute("aria-valuetext", "6 Mb/s");
+});
+
 test("a token comes from the address, which loses it, or is asked for", async ({ page, browser }) => {
   fake = await start({ token: "secret" });
   await open(page, `${fake.url}?token=secret`);

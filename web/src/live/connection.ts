@@ -71,9 +71,12 @@ export class Connection {
           await this.unlock();
           continue;
         }
-        if (error instanceof Refused && error.status >= 400 && error.status < 500 && this.wanted !== undefined) {
-          // The scenario of the link is not accepted: say so, and begin as without.
+        const asked = this.wanted ?? this.last;
+        if (error instanceof Refused && error.status >= 400 && error.status < 500 && asked !== undefined) {
+          // The scenario of the link, or that of the session that is over, is not accepted, as one with a file that
+          // only its command may read: say so, and begin as without.
           this.wanted = undefined;
+          this.last = undefined;
           this.events.fault(error.fault);
           continue;
         }
