@@ -82,8 +82,8 @@ pub struct Ack {
     pub unsent: u64,
     /// Whether the last flight was as large as the window allowed (RFC 7661 §4.1).
     pub limited: bool,
-    /// Whether the path reorders so much that the window may grow with any segment delivered, and not only
-    /// with cumulative ones (`tcp_may_raise_cwnd` of Linux).
+    /// Whether the path reorders much. Then the window grows with each segment delivered, also above a hole
+    /// (`tcp_may_raise_cwnd` of Linux).
     pub reordering: bool,
 }
 

@@ -302,9 +302,9 @@ impl Wifi {
         (transmits(low), low)
     }
 
-    /// The MPDUs of a PPDU that does not collide, and the seconds of its exchange, where packets of this size
-    /// always wait: means. The window of the block acknowledgement stays at the oldest MPDU that was lost, so that the PPDUs
-    /// after a loss are shorter. There is no closed form for that, so PPDUs are sent here until the means are right to 1 %.
+    /// The mean number of MPDUs of a PPDU that does not collide, and the mean seconds of its exchange, where packets of this
+    /// size always wait. PPDUs after a loss are shorter: the window of the block acknowledgement stays at the oldest MPDU that was
+    /// lost. No formula gives the means. They are those of [`Wifi::SAMPLE`] PPDUs by chance, always the same.
     fn frames(&self, size: Bytes) -> (f64, f64) {
         let (most, window) = (self.most_packets(size) as usize, self.window());
         let exchange = |mpdus: usize| {
